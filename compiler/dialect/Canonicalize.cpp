@@ -124,6 +124,7 @@ ScanOp createLike(ScanOp op, TypeRange stacked, PatternRewriter &rewriter) {
   auto like =
       ScanOp::create(rewriter, op.getLoc(), op.getInits(), op.getSequences(), stacked, op.getReverse(), op.getLayers());
   like.setAhead(op.getAhead());
+  like.setUntil(op.getUntil());
   return like;
 }
 

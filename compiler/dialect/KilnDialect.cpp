@@ -241,6 +241,8 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
     properties.reverse = parser.getBuilder().getUnitAttr();
   if (succeeded(parser.parseOptionalKeyword("layers")))
     properties.layers = parser.getBuilder().getUnitAttr();
+  if (succeeded(parser.parseOptionalKeyword("until")))
+    properties.until = parser.getBuilder().getUnitAttr();
   if (succeeded(parser.parseOptionalKeyword("ahead"))) {
     int64_t ahead = 0;
     if (parser.parseInteger(ahead))
@@ -282,6 +284,8 @@ void ScanOp::print(OpAsmPrinter &printer) {
     printer << "reverse ";
   if (getLayers())
     printer << "layers ";
+  if (getUntil())
+    printer << "until ";
   if (getAhead() > 0)
     printer << "ahead " << getAhead() << ' ';
   ArrayRef<NamedAttribute> extra = (*this)->getDiscardableAttrDictionary().getValue();

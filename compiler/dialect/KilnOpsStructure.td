@@ -256,6 +256,9 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
     stage s of S runs iteration k + S - 1 - s of this loop, then iteration k of the next. `ahead` slices of each stacked value
     are kept.
 
+    With `until` the first carried value is a boolean scalar, and once it is true, no iteration changes carried values and
+    all stacked values are 0 (false): host code on CPUs then leaves the loop. Passes may drop the attribute.
+
     ```mlir
     %last, %all = kiln.scan (%h = %init : tensor<4x64xf32>) over (%x = %xs : tensor<9x4x64xf32>) -> (tensor<9x4x64xf32>) {
       %sum = kiln.add %h, %x : (tensor<4x64xf32>, tensor<4x64xf32>) -> tensor<4x64xf32>
@@ -263,7 +266,7 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
     }
     ```
   }];
-  let arguments = (ins Variadic<Kiln_Tensor>:$inits, Variadic<Kiln_Tensor>:$sequences, UnitAttr:$reverse, UnitAttr:$layers,
+  let arguments = (ins Variadic<Kiln_Tensor>:$inits, Variadic<Kiln_Tensor>:$sequences, UnitAttr:$reverse, UnitAttr:$layers, UnitAttr:$until,
                        DefaultValuedAttr<I64Attr, "0">:$ahead);
   let results = (outs Variadic<Kiln_Tensor>:$last, Variadic<Kiln_Tensor>:$stacked);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inits, "::mlir::ValueRange":$sequences, "::mlir::TypeRange":$stacked,

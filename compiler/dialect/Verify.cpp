@@ -142,6 +142,12 @@ LogicalResult ScanOp::verify() {
   if (!areStacked(getStacked().getTypes(), yielded->drop_front(carried), length))
     return check.report("scan: results do not stack its outputs", listTypes(getStacked().getTypes()),
                         "for each step " + listTypes(yielded->drop_front(carried)));
+  if (getUntil()) {
+    auto ends = carried > 0 ? dyn_cast<RankedTensorType>(inits.front()) : RankedTensorType();
+    if (!ends || ends.getRank() != 0 || !ends.getElementType().isInteger(1))
+      return check.report("scan: wrong first value of a loop that ends early; expected a boolean scalar",
+                          carried > 0 ? listTypes(inits.front()) : std::string("none"));
+  }
   if (getAhead() > 0 && (carried > 0 || getReverse() || getLayers() || !isa<AffineConstantExpr>(length)))
     return check.report("scan: cannot run ahead; expected no carried values and fixed iterations in their order",
                         "others");

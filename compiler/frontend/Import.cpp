@@ -258,6 +258,7 @@ private:
     if (isTraining && has_dropout(graph, node.attributes.index))
       sequences.push_back(mlir::kiln::PositionsOp::create(builder, location, sequences.front(), 0));
     auto scan = mlir::kiln::ScanOp::create(builder, location, inits, sequences, stacked, node.attributes.reverse);
+    scan.setUntil(node.attributes.until && !isTraining);
     return importBody(scan, body, operands.size());
   }
 

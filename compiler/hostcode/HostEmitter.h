@@ -51,10 +51,13 @@ private:
   /// Emits a loop that runs ahead, interleaved with the loop that follows it.
   mlir::LogicalResult emitTogether(mlir::kiln::ScanOp ahead);
   /// Emits a loop over the numbers below `count`. It carries a value, at first 0; `emitOne` returns that of the next
-  /// iteration.
+  /// iteration. If it sets `*ended`, the loop ends after an iteration where that value is true.
   mlir::LogicalResult
   emitCounted(mlir::Value count,
-              llvm::function_ref<mlir::FailureOr<mlir::Value>(mlir::Value index, mlir::Value value)> emitOne);
+              llvm::function_ref<mlir::FailureOr<mlir::Value>(mlir::Value index, mlir::Value value)> emitOne,
+              mlir::Value *ended = nullptr);
+  /// Emits whether a loop that ends early has ended with the iteration, and zeros in the slices of those after it.
+  mlir::FailureOr<mlir::Value> emitEnd(mlir::kiln::ScanOp scan, mlir::Value index, mlir::Value count);
   mlir::LogicalResult emitIf(mlir::Value condition, llvm::function_ref<mlir::LogicalResult()> emitThen);
   /// Returns the number of the pipeline stage.
   mlir::Value stage();

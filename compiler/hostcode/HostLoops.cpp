@@ -327,7 +327,8 @@ void HostEmitter::leaveSequence(ArrayRef<Value> symbolsOutside) {
 }
 
 LogicalResult HostEmitter::emitCounted(Value count,
-                                       llvm::function_ref<FailureOr<Value>(Value index, Value value)> emitOne) {
+                                       llvm::function_ref<FailureOr<Value>(Value index, Value value)> emitOne,
+                                       Value *ended) {
   Value zero = constant(i64, 0), one = constant(i64, 1);
   Block *before = builder.getInsertionBlock();
   Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64, i64}, {loc, loc});
@@ -343,7 +344,11 @@ LogicalResult HostEmitter::emitCounted(Value count,
   FailureOr<Value> next = emitOne(index, header->getArgument(1));
   if (llvm::failed(next))
     return failure();
-  LLVM::BrOp::create(builder, loc, ValueRange{add(index, one), *next}, header);
+  const SmallVector<Value> carried{add(index, one), *next};
+  if (ended && *ended)
+    LLVM::CondBrOp::create(builder, loc, *ended, after, ValueRange(), header, carried);
+  else
+    LLVM::BrOp::create(builder, loc, carried, header);
   builder.setInsertionPointToStart(after);
   return success();
 }
@@ -401,27 +406,65 @@ LogicalResult HostEmitter::emitTogether(kd::ScanOp ahead) {
   return result;
 }
 
+/// On a CPU the kernels of an iteration are done when it ends, so that the host reads what they stored.
+FailureOr<Value> HostEmitter::emitEnd(kd::ScanOp scan, Value index, Value count) {
+  FailureOr<Value> flag = addressOf(scan.getLast().front());
+  if (llvm::failed(flag))
+    return failure();
+  const Type byte = builder.getI8Type();
+  Value isEnded = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne,
+                                       LLVM::LoadOp::create(builder, loc, byte, *flag), constant(byte, 0));
+  Value done = add(index, constant(i64, 1));
+  LogicalResult result = emitIf(isEnded, [&] {
+    for (Value stacked : scan.getStacked()) {
+      auto type = cast<RankedTensorType>(stacked.getType());
+      const SmallVector<AffineExpr> extents = kd::getExtents(type);
+      FailureOr<Value> whole = addressOf(stacked),
+                       slice = bytesOf(ArrayRef(extents).drop_front(), type.getElementType());
+      if (llvm::failed(whole) || llvm::failed(slice))
+        return failure();
+      LLVM::MemsetOp::create(builder, loc, byteAddress(*whole, multiply(done, *slice)), constant(byte, 0),
+                             multiply(subtract(count, done), *slice), /*isVolatile=*/false);
+    }
+    return success();
+  });
+  return llvm::failed(result) ? FailureOr<Value>() : isEnded;
+}
+
 LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
-  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation()); scan && scan.getAhead() > 0)
+  auto scan = dyn_cast<kd::ScanOp>(loop.getOperation());
+  if (scan && scan.getAhead() > 0)
     return emitTogether(scan);
-  else if (scan && kd::isFollower(scan))
+  if (scan && kd::isFollower(scan))
     return success(); // emitted together with the loop that it follows
   FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
   if (llvm::failed(count))
     return failure();
   auto batched = dyn_cast<kd::EachSequenceOp>(loop.getOperation());
   const SmallVector<Value> symbolsOutside = symbols;
+  const bool endsEarly = scan && scan.getUntil() && input.target.memorySpace == KILN_MEMORY_HOST;
+  Value ended;
   // The carried value is the number of rows of the sequences before.
-  LogicalResult result = emitCounted(*count, [&](Value index, Value rows) -> FailureOr<Value> {
-    waitForSent(loop);
-    if (!batched)
-      return llvm::failed(emitIteration(loop, index, *count)) ? FailureOr<Value>() : rows;
-    enterSequence(batched, index, rows);
-    if (llvm::failed(emitBlock(loop->getRegion(0).front())))
-      return failure();
-    const int64_t own = batched.getBatchSymbols().own;
-    return own >= 0 ? add(rowsBefore, symbols[own]) : constant(i64, 0);
-  });
+  LogicalResult result = emitCounted(
+      *count,
+      [&](Value index, Value rows) -> FailureOr<Value> {
+        waitForSent(loop);
+        if (!batched) {
+          if (llvm::failed(emitIteration(loop, index, *count)))
+            return failure();
+          FailureOr<Value> end = endsEarly ? emitEnd(scan, index, *count) : FailureOr<Value>(Value());
+          if (llvm::failed(end))
+            return failure();
+          ended = *end;
+          return rows;
+        }
+        enterSequence(batched, index, rows);
+        if (llvm::failed(emitBlock(loop->getRegion(0).front())))
+          return failure();
+        const int64_t own = batched.getBatchSymbols().own;
+        return own >= 0 ? add(rowsBefore, symbols[own]) : constant(i64, 0);
+      },
+      &ended);
   if (llvm::failed(result))
     return failure();
   if (batched)

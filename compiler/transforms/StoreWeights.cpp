@@ -6,6 +6,7 @@
 #include "compiler/dialect/WeightUses.h"
 #include "compiler/transforms/Passes.h"
 #include "kiln/names.h"
+#include "kiln/numbered.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"

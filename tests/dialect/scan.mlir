@@ -50,6 +50,28 @@ func.func @only_state(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
+// A loop that ends early keeps its attribute when unused outputs are dropped.
+// CHECK-LABEL: @until
+// FOLD-LABEL: @until
+func.func @until(%ended: tensor<i1>, %xs: tensor<9xi1>) -> tensor<i1> {
+  // CHECK: kiln.scan (%{{.*}} = %arg0 : tensor<i1>) over (%{{.*}} = %arg1 : tensor<9xi1>) -> (tensor<9xi1>) until {
+  // FOLD: kiln.scan (%{{.*}} = %arg0 : tensor<i1>) over (%{{.*}} = %arg1 : tensor<9xi1>) until {
+  %0:2 = kiln.scan (%e = %ended : tensor<i1>) over (%x = %xs : tensor<9xi1>) -> (tensor<9xi1>) until {
+    %a = kiln.logical_or %e, %x : (tensor<i1>, tensor<i1>) -> tensor<i1>
+    kiln.yield %a, %e : tensor<i1>, tensor<i1>
+  }
+  return %0#0 : tensor<i1>
+}
+
+// -----
+func.func @until_of_a_number(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) {
+  // expected-error@+1 {{scan: wrong first value of a loop that ends early; expected a boolean scalar, got tensor<4xf32>}}
+  %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) until {
+    kiln.yield %x : tensor<4xf32>
+  }
+  return
+}
+
 // -----
 func.func @scan_c1(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>, %ys: tensor<8x4xf32>) {
   // expected-error@+1 {{scan: sequences differ in the first dimension; expected tensor<4xf32>, tensor<4xf32>, got tensor<9x4xf32>, tensor<8x4xf32> [scan_c1]}}

@@ -63,7 +63,7 @@ constexpr void add(Hash &hash, const kiln::Node &node) {
   const kiln::Attributes &a = node.attributes;
   for (std::int64_t value :
        {std::int64_t{a.index}, std::int64_t{a.axis}, a.start, std::int64_t{a.heads}, std::int64_t{a.causal},
-        std::int64_t{a.states}, std::int64_t{a.at_end}, std::int64_t{a.reverse}, std::int64_t{a.has_mask},
+        std::int64_t{a.states}, std::int64_t{a.at_end}, std::int64_t{a.reverse} + 2 * a.until, std::int64_t{a.has_mask},
         std::int64_t{a.has_lengths}, static_cast<std::int64_t>(a.weight_order), std::bit_cast<std::int64_t>(a.scale),
         std::bit_cast<std::int64_t>(a.epsilon)})
     hash.number(value);

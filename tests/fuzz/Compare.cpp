@@ -24,7 +24,7 @@ static const char *difference(const Attributes &a, const Attributes &b) {
     return "index or axis";
   if (a.start != b.start || a.at_end != b.at_end)
     return "start";
-  if (a.states != b.states || a.reverse != b.reverse)
+  if (a.states != b.states || a.reverse != b.reverse || a.until != b.until)
     return "states or direction";
   if (a.heads != b.heads || a.key_value_heads != b.key_value_heads || a.causal != b.causal ||
       a.window_keys != b.window_keys || a.softcap != b.softcap || a.has_mask != b.has_mask ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks compared with the same layers written out: several carried values, a slice for each layer, outputs of layers,
-// patterns of several types with an incomplete period. Equal names get equal weights.
+// patterns of several types with an incomplete period. Equal names get equal weights. Loops that end early are compared
+// with loops in f64.
 #include "compiler/interpreter/Interpreter.h"
 
 #include "kiln/dsl.h"
@@ -215,6 +216,40 @@ TEST(Stacks, StatesOfPatternsHaveTheNumbersOfTheirLayers) {
   for (const auto &[name, state] : model.states)
     names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"layers.0.past", "layers.2.past", "layers.4.past"}));
+}
+
+/// Halves a number until it is below the limit.
+struct Halving : Model {
+  constexpr auto forward(kiln::Tensor<f32, 1> x, kiln::Tensor<f32, 1> limit, kiln::Tensor<f32, T> steps) const {
+    auto [last, all, count] = scan_until(x, steps, [&](auto h, auto) {
+      auto next = h * 0.5;
+      return std::tuple{next, std::tuple{next, less(next, 100)}, reshape<>(less(next, limit))};
+    });
+    return outputs(last, std::get<0>(all), std::get<1>(all), count);
+  }
+};
+
+TEST(ScanUntil, LaterIterationsChangeNothing) {
+  const Graph graph = trace<Halving>();
+  Interpreter model(graph, weightsOf(graph));
+  for (std::int64_t rows : {1, 2, 9})
+    for (double limit : {0.3, 1.5, 0.001}) {
+      double x = 4;
+      std::vector<double> halves(static_cast<std::size_t>(rows)), isRun(halves);
+      std::int64_t count = 0;
+      for (bool ends = false; count < rows && !ends; ++count) {
+        halves[count] = x /= 2;
+        isRun[count] = 1;
+        ends = x < limit;
+      }
+      const std::vector<Tensor> got =
+          model.run(0, {{"tokens", rows}},
+                    {Tensor::of(f32, {1}, {4}), Tensor::of(f32, {1}, {limit}), numbers("steps", f32, {rows})});
+      EXPECT_EQ(got[0].values, std::vector<double>{x});
+      EXPECT_EQ(got[1].values, halves);
+      EXPECT_EQ(got[2].values, isRun);
+      EXPECT_EQ(got[3].values, std::vector<double>{static_cast<double>(count)});
+    }
 }
 
 } // namespace

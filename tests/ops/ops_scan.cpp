@@ -16,6 +16,29 @@ struct Doubled {
   constexpr auto forward(const kiln::tensor auto &x) const { return x + x; }
 };
 
+/// Carries two values; the gate is a number for each layer.
+struct Crossed : kiln::Layer<Crossed> {
+  using Layer::Layer;
+  kiln::Linear<9, 9> fc{"fc"};
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &y, const kiln::tensor auto &gate) const {
+    return std::tuple{kiln::tanh(fc(x)) + y, y * gate};
+  }
+};
+/// The layers of a pattern. Each returns as output what it was given.
+struct Turned : kiln::Layer<Turned> {
+  using Layer::Layer;
+  kiln::Linear<9, 9> fc{"fc"};
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &gate) const {
+    return std::pair{kiln::tanh(fc(x)) * gate, x};
+  }
+};
+struct Moved : kiln::Layer<Moved> {
+  using Layer::Layer;
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &gate) const {
+    return std::pair{x + kiln::parameter<kiln::f32, 9>(x, "shift") * gate, x};
+  }
+};
+
 struct Scan : kiln::Model {
   using X = kiln::Tensor<kiln::f32, T, B, 9>;
   using H = kiln::Tensor<kiln::f32, B, 9>;
@@ -24,6 +47,8 @@ struct Scan : kiln::Model {
   kiln::Embedding<29, 11> table{"table"};
   kiln::Stack<3, Decay> decays{"decays"};
   kiln::Stack<2, Doubled> doubled{"doubled"};
+  kiln::Stack<3, Crossed> crossed{"crossed"};
+  kiln::Stack<8, kiln::Pattern<2, Turned, 1, Moved>> layers{"layers"};
 
   /// tanh(U x + V h), with the projections before the loop and inside it.
   constexpr auto elman(X x, kiln::Tensor<kiln::f32, B, 7> initial) const {
@@ -111,11 +136,55 @@ struct Scan : kiln::Model {
     return kiln::outputs(a, as, b, bs);
   }
 
+  /// A stack that carries two values, with a constant for each layer.
+  constexpr auto two_values(X x, H y) const {
+    auto [u, v] = crossed(std::tuple{x, y}, kiln::per_layer(kiln::constant<kiln::f32, 3>(x, {0.5, -1, 2})));
+    return kiln::outputs(u, v);
+  }
+  /// Layers of two types, of which the last period is incomplete; their constants are an input.
+  constexpr auto pattern(X x, kiln::Tensor<kiln::f32, 8> gates) const {
+    auto [last, all] = layers.with_outputs(x, kiln::per_layer(gates));
+    return kiln::outputs(last, all);
+  }
+  /// Ends with step n.
+  constexpr auto ending(X x, kiln::Tensor<kiln::i32, 1> n) const {
+    auto end = kiln::reshape<>(n);
+    auto [last, all, count] =
+        kiln::scan_until(kiln::zeros<kiln::f32, B, 9>(x), std::tuple{x, kiln::positions<0>(x)}, [&](auto h, auto here) {
+          auto [u, step] = here;
+          auto next = h * 0.5 + u;
+          return std::tuple{next, std::tuple{next, step + 1, kiln::less(step, end)}, kiln::equal(step, end)};
+        });
+    auto [states, steps, early] = all;
+    return kiln::outputs(last, states, steps, kiln::cast<kiln::i32>(early), count);
+  }
+  /// A loop that ends early, in another loop.
+  constexpr auto ending_again(kiln::Tensor<kiln::f32, S, T, 9> x, kiln::Tensor<kiln::i32, S> n) const {
+    auto [last, all] = kiln::scan(kiln::zeros<kiln::f32, 9>(x), std::tuple{x, n}, [](auto outer, auto here) {
+      auto [rows, end] = here;
+      auto [h, states, count] =
+          kiln::scan_until(outer, std::tuple{rows, kiln::positions<0>(rows)}, [&](auto inner, auto row) {
+            auto next = inner * 0.5 + std::get<0>(row);
+            return std::tuple{next, next, kiln::equal(std::get<1>(row), end)};
+          });
+      return std::pair{h, std::tuple{states, count}};
+    });
+    return kiln::outputs(last, std::get<0>(all), std::get<1>(all));
+  }
+
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("elman", &Scan::elman),     kiln::entry("reverse", &Scan::reverse),
-                      kiln::entry("several", &Scan::several), kiln::entry("each", &Scan::each),
-                      kiln::entry("lengths", &Scan::lengths), kiln::entry("tokens", &Scan::tokens),
-                      kiln::entry("nested", &Scan::nested),   kiln::entry("stacks", &Scan::stacks),
+    return std::tuple{kiln::entry("two_values", &Scan::two_values),
+                      kiln::entry("pattern", &Scan::pattern),
+                      kiln::entry("ending", &Scan::ending),
+                      kiln::entry("ending_again", &Scan::ending_again),
+                      kiln::entry("elman", &Scan::elman),
+                      kiln::entry("reverse", &Scan::reverse),
+                      kiln::entry("several", &Scan::several),
+                      kiln::entry("each", &Scan::each),
+                      kiln::entry("lengths", &Scan::lengths),
+                      kiln::entry("tokens", &Scan::tokens),
+                      kiln::entry("nested", &Scan::nested),
+                      kiln::entry("stacks", &Scan::stacks),
                       kiln::entry("fixed", &Scan::fixed)};
   }
 };

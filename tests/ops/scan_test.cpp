@@ -188,5 +188,85 @@ TEST(Scan, OfAFixedNumberOfSteps) {
   runAndCompare(session(), ENTRY(fixed), Given(one), Given(five), a, all, b, states);
 }
 
+Array tanhOf(const Array &x) {
+  return map(x, [](double z) { return std::tanh(z); });
+}
+
+TEST(Stacks, CarryTwoValues) {
+  auto weights = library().weights;
+  const double gates[] = {0.5, -1, 2};
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.rows, e.batch, 9}), y = random({e.batch, 9}), u = x, v = y;
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string name = "crossed." + std::to_string(layer) + ".fc.";
+      u = plus(tanhOf(linear(u, weightOf(weights, name + "weight"), weightOf(weights, name + "bias"))), v);
+      v = times(v, number(gates[layer]));
+    }
+    Near first(u), second(v);
+    runAndCompare(session(), ENTRY(two_values), e.rows, e.batch, Given(x), Given(y), first, second);
+  }
+}
+
+TEST(Stacks, FollowAPattern) {
+  auto weights = library().weights;
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.rows, e.batch, 9}), gates = random({8}, 0.25, 1), state = x;
+    std::vector<Array> all;
+    for (std::int64_t layer = 0; layer < 8; ++layer) {
+      const std::string name = "layers." + std::to_string(layer) + ".";
+      const Array gate = at(gates, layer);
+      all.push_back(state);
+      if (layer % 3 == 2)
+        state = plus(state, times(weightOf(weights, name + "shift"), gate));
+      else
+        state = times(tanhOf(linear(state, weightOf(weights, name + "fc.weight"), weightOf(weights, name + "fc.bias"))),
+                      gate);
+    }
+    Near last(state), given(stack(all));
+    runAndCompare(session(), ENTRY(pattern), e.rows, e.batch, Given(x), Given(gates), last, given);
+  }
+}
+
+/// Returns the array with zeros in the steps from `count` on.
+Array cleared(const Array &x, std::int64_t count) {
+  return generate(x.shape, [&](const Index &i) { return i[0] < count ? x.at(i) : 0; });
+}
+
+TEST(ScanUntil, EndsAfterAStep) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.rows, e.batch, 9}), n = randomIntegers({1}, 0, e.rows + 2);
+    const auto end = static_cast<std::int64_t>(n.values[0]), count = std::min(end + 1, e.rows);
+    std::vector<Array> running = decay(zeros({e.batch, 9}), x);
+    Near last(running[static_cast<std::size_t>(count - 1)]), states(cleared(stack(running), count));
+    ExpectedIntegers steps(generate({e.rows}, [&](const Index &i) { return i[0] < count ? i[0] + 1 : 0; })),
+        early(generate({e.rows}, [&](const Index &i) { return i[0] < count && i[0] < end; })),
+        iterations(number(static_cast<double>(count)));
+    runAndCompare(session(), ENTRY(ending), e.rows, e.batch, Given(x), GivenIntegers(n), last, states, steps, early,
+                  iterations);
+  }
+}
+
+TEST(ScanUntil, EndsInALoop) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.others, e.rows, 9}), n = randomIntegers({e.others}, 0, e.rows + 2), h = zeros({9});
+    std::vector<Array> all, counts;
+    for (std::int64_t s = 0; s < e.others; ++s) {
+      const auto count = std::min(static_cast<std::int64_t>(n.at({s})) + 1, e.rows);
+      std::vector<Array> inner = decay(h, at(x, s));
+      h = inner[static_cast<std::size_t>(count - 1)];
+      all.push_back(cleared(stack(inner), count));
+      counts.push_back(number(static_cast<double>(count)));
+    }
+    Near last(h), states(stack(all));
+    ExpectedIntegers iterations(stack(counts));
+    runAndCompare(session(), ENTRY(ending_again), e.rows, e.others, Given(x), GivenIntegers(n), last, states,
+                  iterations);
+  }
+}
+
 } // namespace
 } // namespace kiln::testing

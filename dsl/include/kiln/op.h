@@ -54,7 +54,7 @@ enum class Fields : std::uint32_t {
   dilation = 1 << 11,
   groups = 1 << 12,
   heads = 1 << 13,  // and key_value_heads, scale, causal, has_mask, has_lengths
-  states = 1 << 14, // and reverse
+  states = 1 << 14, // and reverse, until
   probability = 1 << 15,
   rate = 1 << 16,
 };

@@ -23,6 +23,7 @@
 #include "kiln/rotary.h"
 #include "kiln/rows.h"
 #include "kiln/scan.h"
+#include "kiln/scan_until.h"
 #include "kiln/scatter.h"
 #include "kiln/sorting.h"
 #include "kiln/sources.h"

@@ -344,6 +344,8 @@ inline constexpr const char *stack_c6 =
     "stack: first dimension of per_layer differs from the number of layers [stack_c6]";
 inline constexpr const char *scan_c1 = "scan: sequences differ in the first dimension [scan_c1]";
 inline constexpr const char *scan_c2 = "scan: step changes the state's type [scan_c2]";
+inline constexpr const char *scan_until_c2 =
+    "scan_until: wrong type of the end; expected a boolean scalar [scan_until_c2]";
 inline constexpr const char *state_c1 = "state: used outside its owner or in a loop; expected uses in the entry or the "
                                         "stack that owns it, outside of loops inside of that [state_c1]";
 inline constexpr const char *state_c2 = "state: appended to and used again; expected at most one append in an entry, "

@@ -60,18 +60,10 @@ template <tensor X> constexpr X state_argument(const X &x) {
   return X(x.tracer, x.tracer->argument(X::element, {X::shape.begin(), X::shape.end()}));
 }
 
-} // namespace detail
-
-/// Runs `step(state, x)` for every index of the first axis of the sequences `xs`: x is the slice at the index; the
-/// state is `initial` at first, then the one that the previous step returned. The step returns a std::pair of the next
-/// state and the outputs. The result is a pair of the last state and the outputs, stacked along a new first axis.
-///
-/// The state, the sequences and the outputs are each a tensor or a std::tuple of tensors. `Direction::reverse` iterates
-/// from the last index to the first. Compute a projection of all steps before the loop, where it is one GEMM.
-template <Direction D = Direction::forward, class State, class Sequences, class Step>
-constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site site = Site::here()) {
-  using detail::as_given, detail::as_tuple, detail::transformed, detail::typed;
-  static_assert(detail::tensors<State> && detail::tensors<Sequences> && !std::is_same_v<Sequences, std::tuple<>>,
+/// Traces a scan. `EndsEarly`: iterations after one whose first state is true change no state and give zeros.
+template <Direction D, bool EndsEarly, class State, class Sequences, class Step>
+constexpr auto trace_scan(const State &initial, const Sequences &xs, Step &&step, Site site) {
+  static_assert(tensors<State> && tensors<Sequences> && !std::is_same_v<Sequences, std::tuple<>>,
                 "kiln: scan: no sequence, or a state that is no tensor; expected tensors as its state and at least one "
                 "sequence [scan_c3]");
   auto states = as_tuple(initial);
@@ -81,7 +73,7 @@ constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site
   using First = std::tuple_element_t<0, decltype(sequences)>;
   auto check = [&](const auto &x) {
     using X = std::remove_cvref_t<decltype(x)>;
-    if constexpr (X::rank < 1 || detail::first(X::shape) != detail::first(First::shape))
+    if constexpr (X::rank < 1 || first(X::shape) != first(First::shape))
       tracer->fail(rules::scan_c1, typed(sequences).data());
     return x.node;
   };
@@ -91,11 +83,12 @@ constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site
   attributes.index = tracer->open();
   attributes.states = std::tuple_size_v<decltype(states)>;
   attributes.reverse = D == Direction::reverse;
-  auto carried = transformed([](const auto &x) { return detail::state_argument(x); }, states);
-  auto slices = transformed([](const auto &x) { return detail::slice_argument(x); }, sequences);
+  attributes.until = EndsEarly;
+  auto carried = transformed([](const auto &x) { return state_argument(x); }, states);
+  auto slices = transformed([](const auto &x) { return slice_argument(x); }, sequences);
   auto stepped = step(as_given<State>(carried), as_given<Sequences>(slices));
-  static_assert(detail::is_pair<decltype(stepped)>, "kiln: scan: wrong result of the step; expected a std::pair of the "
-                                                    "next state and the outputs, tensors or tuples of them [scan_c4]");
+  static_assert(is_pair<decltype(stepped)>, "kiln: scan: wrong result of the step; expected a std::pair of the "
+                                            "next state and the outputs, tensors or tuples of them [scan_c4]");
   auto next = as_tuple(stepped.first);
   auto outputs = as_tuple(stepped.second);
   if constexpr (!std::is_same_v<decltype(next), decltype(carried)>)
@@ -117,13 +110,26 @@ constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site
   transformed(take, sequences);
   int node = tracer->add({Op::scan, f32, {}, std::move(operands), std::move(attributes)});
   int number = 0;
-  auto last = transformed([&]<tensor X>(const X &) { return detail::result_of<X>(tracer, node, number); }, states);
+  auto last = transformed([&]<tensor X>(const X &) { return result_of<X>(tracer, node, number); }, states);
   auto stack = [&]<tensor X>(const X &) {
-    using Stacked = TensorOf<X::element, detail::prepended(detail::first(First::shape), X::shape)>;
-    return detail::result_of<Stacked>(tracer, node, number);
+    using Stacked = TensorOf<X::element, prepended(first(First::shape), X::shape)>;
+    return result_of<Stacked>(tracer, node, number);
   };
   auto stacked = transformed(stack, outputs);
   return std::pair{as_given<State>(last), as_given<decltype(stepped.second)>(stacked)};
+}
+
+} // namespace detail
+
+/// Runs `step(state, x)` for every index of the first axis of the sequences `xs`: x is the slice at the index; the
+/// state is `initial` at first, then the one that the previous step returned. The step returns a std::pair of the next
+/// state and the outputs. The result is a pair of the last state and the outputs, stacked along a new first axis.
+///
+/// The state, the sequences and the outputs are each a tensor or a std::tuple of tensors. `Direction::reverse` iterates
+/// from the last index to the first. Compute a projection of all steps before the loop, where it is one GEMM.
+template <Direction D = Direction::forward, class State, class Sequences, class Step>
+constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site site = Site::here()) {
+  return detail::trace_scan<D, false>(initial, xs, step, site);
 }
 
 } // namespace kiln
