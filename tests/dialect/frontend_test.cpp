@@ -229,6 +229,14 @@ const Case cases[] = {
      "h.{}: tensor: empty dimension; expected at least 1, got [tokens-1 0..15, 4] [tensor_c1]"},
     {"StackWithoutResults", [](Graph &g) { g.regions[1].results = {}; },
      "h.{}: stack: layer returns another type than its argument's; got 1 arguments and 0 results [stack_c1]"},
+    {"StackWithoutCarriedValue", [](Graph &g) { g.nodes[5].attributes.states = 0; },
+     "h.{}: stack: layer returns another type than its argument's; got 1 arguments and 1 results [stack_c1]"},
+    {"SlicesOfOtherLayers",
+     [](Graph &g) {
+       g.nodes[5].operands = {0, 0};
+       g.regions[1].arguments = {1, 1};
+     },
+     "h.{}: stack: first dimension of per_layer differs from the number of layers; got [tokens 1..16, 4] [stack_c6]"},
     {"CountsDiffer", [](Graph &g) { g.regions[1].count = 4; },
      "forward: stack: invalid number of layers; expected at least one, got 4 [stack_c2]"},
     {"OperandsMissing", [](Graph &g) { g.nodes[3].operands = {1}; },

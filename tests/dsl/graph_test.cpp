@@ -282,4 +282,66 @@ TEST(Graph, EntriesShareWeights) {
   static_assert(flops<Two>({{"tokens", 3}}, 1) == flops<Two>({{"tokens", 3}}, 0) + 2 * 3 * 8 * 50);
 }
 
+/// A window and no window, as types of layers.
+template <int Keys> struct Windowed : Layer<Windowed<Keys>> {
+  using Layer<Windowed<Keys>>::Layer;
+  LayerNorm<8> norm{"norm"};
+  MultiHeadAttention<8, 2> attn{"attn"};
+  constexpr auto forward(const tensor auto &x) const {
+    auto y = norm(x);
+    if constexpr (Keys > 0)
+      return x + attn(y, window(Keys));
+    else
+      return x + attn(y, causal);
+  }
+};
+template <int Layers> struct Alternating : Model {
+  Stack<Layers, Pattern<5, Windowed<4>, 1, Windowed<0>>> layers{"layers"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return layers(x); }
+};
+
+TEST(Graph, PatternsOfAnyDepthHaveOneSize) {
+  const Graph few = trace<Alternating<8>>(), many = trace<Alternating<6 * 200 + 2>>();
+  EXPECT_EQ(few.nodes.size(), many.nodes.size());
+  EXPECT_EQ(few.regions.size(), 5u); // the entry, the periods, a loop for each type, the incomplete period
+  EXPECT_EQ(many.regions.size(), 5u);
+  static_assert(parameters<Alternating<26>>() == 26 * (2 * 8 + 4 * (8 * 8 + 8)));
+  static_assert(flops<Alternating<26>>({{"tokens", 3}}) * 8 == flops<Alternating<8>>({{"tokens", 3}}) * 26);
+  expect_order<Alternating<26>>();
+  expect_same_at_run_time<Alternating<26>>();
+}
+
+TEST(Graph, LayersOfPatternsAreNumberedThrough) {
+  const Graph graph = trace<Alternating<8>>();
+  std::vector<std::string> names, written;
+  for (const Parameter &parameter : graph.parameters)
+    if (std::string_view(parameter.leaf) == "weight" && graph.name(parameter).find("norm") != std::string::npos) {
+      written.push_back(graph.written(parameter));
+      for (const std::string &name : names_in_layers(graph.name(parameter), graph.layers(parameter.scope)))
+        names.push_back(name);
+    }
+  EXPECT_EQ(written, std::vector<std::string>(3, "layers.{}.norm.weight"));
+  EXPECT_EQ(names, (std::vector<std::string>{"layers.0.norm.weight", "layers.1.norm.weight", "layers.2.norm.weight",
+                                             "layers.3.norm.weight", "layers.4.norm.weight", "layers.5.norm.weight",
+                                             "layers.6.norm.weight", "layers.7.norm.weight"}));
+}
+
+TEST(Names, OfLayersAreSumsOverLoops) {
+  EXPECT_EQ(name_in_layers("h.{}.weight", {3}), "h.3.weight");
+  EXPECT_EQ(name_in_layers("a.{}.b.{}.c", {1, 2}), "a.1.b.2.c");
+  EXPECT_EQ(name_in_layers("a.{}.b.{}.c", {1}), "a.1.b.0.c");
+  EXPECT_EQ(name_in_layers("a.{}.l.{6k}.{}.{+5}.{}.b.{}.c", {4, 2, 0, 7}), "a.4.l.17.b.7.c");
+  EXPECT_EQ(name_in_layers("l.{+24}.{}", {1}), "l.25");
+  EXPECT_EQ(name_in_layers("=3 {} {}", {1, 2}), "=3 1 2");
+  EXPECT_EQ(names_in_layers("w", {}), std::vector<std::string>{"w"});
+  EXPECT_EQ(names_in_layers("l.{3k}.{}.{+1}.{}.w", {2, 2}),
+            (std::vector<std::string>{"l.1.w", "l.2.w", "l.4.w", "l.5.w"}));
+  EXPECT_EQ(written_name("a.{}.l.{6k}.{}.{+5}.{}.c"), "a.{}.l.{}.c");
+  EXPECT_EQ(gradient_name("l.{6k}.{}.{+5}.{}.mlp.weight"), "grad_l_5_mlp_weight");
+  EXPECT_EQ(number_terms("l.{6k}.{}.{+5}.{}.mlp").size(), 2u);
+  EXPECT_EQ(number_terms("l.{6k}.{}.{+5}.{}.mlp")[0].factor, 6);
+  EXPECT_EQ(number_terms("l.{6k}.{}.{+5}.{}.mlp")[1].offset, 5);
+  EXPECT_TRUE(number_terms("a.{}.l.{6k}.{}.{+5}.{}").empty());
+}
+
 } // namespace

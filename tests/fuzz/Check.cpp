@@ -194,7 +194,8 @@ private:
       if (!requireAt(number, inRange(operand, graph.nodes) && isVisible[operand], "an operand out of sight"))
         return;
       const Op op = graph.nodes[operand].op;
-      requireAt(number, (op == Op::scan) == (node.op == Op::result) && op != Op::store, "an operand that is no value");
+      const bool isLoop = op == Op::scan || (op == Op::stack && node.op == Op::result);
+      requireAt(number, isLoop == (node.op == Op::result) && op != Op::store, "an operand that is no value");
       operands.push_back(typeOf(graph.nodes[operand]));
     }
     requireAt(number, node.scope == -1 || inRange(node.scope, graph.scopes), "a scope");
@@ -279,13 +280,25 @@ private:
   void checkStack(int number, std::vector<int> stacks, const std::map<std::string, Symbol> &stated) {
     const Node &node = graph.nodes[number];
     const Region &body = graph.regions[node.attributes.index];
+    const auto carried = static_cast<std::size_t>(std::max(node.attributes.states, 0));
     if (!requireAt(number,
-                   node.operands.size() == 1 && body.arguments.size() == 1 && body.results.size() == 1 &&
-                       inRange(body.arguments[0], graph.nodes) && inRange(body.results[0], graph.nodes),
+                   carried >= 1 && carried <= node.operands.size() && body.arguments.size() == node.operands.size() &&
+                       body.results.size() >= carried,
                    "stack_c1"))
       return;
-    for (int other : {node.operands[0], body.arguments[0], body.results[0]})
-      requireAt(number, typeOf(graph.nodes[other]) == typeOf(node), "stack_c1");
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      Type given = typeOf(graph.nodes[node.operands[i]]);
+      if (i >= carried) {
+        if (!requireAt(number, given.rank() >= 1 && given.shape[0] == Dim(body.count), "stack_c6"))
+          return;
+        given.shape.erase(given.shape.begin());
+      } else
+        requireAt(number, inRange(body.results[i], graph.nodes) && typeOf(graph.nodes[body.results[i]]) == given,
+                  "stack_c1");
+      requireAt(number, inRange(body.arguments[i], graph.nodes) && typeOf(graph.nodes[body.arguments[i]]) == given,
+                "stack_c1");
+    }
+    requireAt(number, typeOf(graph.nodes[node.operands[0]]) == typeOf(node), "stack_c1");
     requireAt(number,
               inRange(body.scope, graph.scopes) && body.count >= 1 && graph.scopes[body.scope].copies == body.count,
               "stack_c2");
@@ -331,16 +344,19 @@ private:
 
   void checkResult(int number) {
     const Node &node = graph.nodes[number];
-    if (!requireAt(number, node.operands.size() == 1, "a result of one scan"))
+    if (!requireAt(number, node.operands.size() == 1, "a result of one loop"))
       return;
     const Node &scan = graph.nodes[node.operands[0]];
     const Region &body = graph.regions[scan.attributes.index];
-    if (!requireAt(number, inRange(node.attributes.index, body.results), "a result that the scan has"))
+    if (!requireAt(number, inRange(node.attributes.index, body.results), "a result that the loop has"))
       return;
     Type type = typeOf(graph.nodes[body.results[node.attributes.index]]);
+    requireAt(number, scan.op == Op::scan || node.attributes.index > 0, "a result that the stack is not itself");
     if (node.attributes.index >= scan.attributes.states)
-      type.shape.insert(type.shape.begin(), graph.nodes[scan.operands[scan.attributes.states]].shape[0]);
-    requireAt(number, type == typeOf(node) && type.rank() <= 6, "a result of the scan's type");
+      type.shape.insert(type.shape.begin(), scan.op == Op::stack
+                                                ? Dim(body.count)
+                                                : graph.nodes[scan.operands[scan.attributes.states]].shape[0]);
+    requireAt(number, type == typeOf(node) && type.rank() <= 6, "a result of the loop's type");
   }
 
   void need(const Region &region) {

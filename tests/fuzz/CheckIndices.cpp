@@ -101,10 +101,9 @@ private:
     case Op::state:
       return states[index];
     case Op::stack:
-      return loop(graph.regions[index], x, 1)[0];
     case Op::scan:
       scans[number] = loop(graph.regions[index], x, static_cast<std::size_t>(node.attributes.states));
-      return {};
+      return node.op == Op::stack ? scans[number][0] : Facts();
     case Op::result:
       return scans[node.operands[0]][static_cast<std::size_t>(index)];
     default:

@@ -212,6 +212,10 @@ private:
     add(depth(home[number]) > 0, "nested loops");
     add(graph.regions[home[number]].scope >= 0, "nested stacks");
     found.insert("stack of " + std::to_string(body.count));
+    const auto carried = static_cast<std::size_t>(n.attributes.states);
+    add(carried > 1, "stack of several values");
+    add(n.operands.size() > carried, "stack with slices");
+    add(body.results.size() > carried, "stack with outputs");
     for (int inner : body.nodes)
       add(graph.nodes[inner].op == Op::parameter, "stack with weights");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Edits that replace a loop by one execution of its body, and that remove a state, a sequence or an output of a scan.
+// Edits that replace a loop by one execution of its body, and that remove a carried value, a sequence or an output.
 #include <algorithm>
 
 #include "tests/fuzz/Cuts.h"
@@ -22,11 +22,61 @@ static void inlineBody(Graph &graph, int number, const std::vector<int> &argumen
   body.effects.clear();
 }
 
-static void inlineStack(RandomModel &model, int number) {
+/// Returns the results of a loop, by their number.
+static std::vector<std::pair<int, int>> resultsOf(const Graph &graph, int loop) {
+  std::vector<std::pair<int, int>> results;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].op == Op::result && graph.nodes[i].operands[0] == loop)
+      results.emplace_back(graph.nodes[i].attributes.index, static_cast<int>(i));
+  return results;
+}
+
+static int addBefore(Graph &graph, int before, Node node) {
+  const std::vector<int> home = homesOf(graph);
+  std::vector<int> &nodes = graph.regions[home[before]].nodes;
+  const int id = static_cast<int>(graph.nodes.size());
+  node.scope = graph.nodes[before].scope;
+  nodes.insert(std::find(nodes.begin(), nodes.end(), before), id);
+  graph.nodes.push_back(std::move(node));
+  return id;
+}
+
+/// Replaces the loop by its first iteration: slices of the sequences become inputs, and outputs are expanded along
+/// their stacked axis. Returns whether it is in an entry.
+static bool inlineLoop(RandomModel &model, int number) {
   Graph &graph = model.graph;
-  const int region = graph.nodes[number].attributes.index, scope = graph.regions[region].scope;
-  inlineBody(graph, number, graph.nodes[number].operands);
-  replaceUses(graph, number, graph.regions[region].results[0]);
+  const Node loop = graph.nodes[number];
+  const Region body = graph.regions[loop.attributes.index];
+  if (entryAround(graph, homesOf(graph)[number]) < 0)
+    return false;
+  std::vector<int> arguments(loop.operands.begin(), loop.operands.begin() + loop.attributes.states);
+  for (std::size_t i = arguments.size(); i < body.arguments.size(); ++i) {
+    replaceByInput(model, body.arguments[i]);
+    arguments.push_back(body.arguments[i]);
+  }
+  inlineBody(graph, number, arguments);
+  for (auto [index, result] : resultsOf(graph, number)) {
+    int value = graph.regions[loop.attributes.index].results[static_cast<std::size_t>(index)];
+    if (index >= loop.attributes.states) {
+      Node expand;
+      expand.op = Op::expand;
+      expand.element = graph.nodes[result].element;
+      expand.shape = graph.nodes[result].shape;
+      expand.operands = {value};
+      value = addBefore(graph, result, expand);
+    }
+    replaceUses(graph, result, value);
+  }
+  if (loop.op == Op::stack)
+    replaceUses(graph, number, graph.regions[loop.attributes.index].results[0]);
+  return true;
+}
+
+static void inlineStack(RandomModel &model, int number) {
+  const int scope = model.graph.regions[model.graph.nodes[number].attributes.index].scope;
+  if (!inlineLoop(model, number))
+    return;
+  Graph &graph = model.graph;
   // The model or the enclosing stack now owns what the layers owned.
   const int parent = graph.scopes[scope].parent;
   std::vector<RandomModel::Input> known;
@@ -68,54 +118,6 @@ std::vector<Edit> cutStacks(const RandomModel &model) {
         });
   }
   return edits;
-}
-
-/// Returns the results of a scan, by their number.
-static std::vector<std::pair<int, int>> resultsOf(const Graph &graph, int scan) {
-  std::vector<std::pair<int, int>> results;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].op == Op::result && graph.nodes[i].operands[0] == scan)
-      results.emplace_back(graph.nodes[i].attributes.index, static_cast<int>(i));
-  return results;
-}
-
-static int addBefore(Graph &graph, int before, Node node) {
-  const std::vector<int> home = homesOf(graph);
-  std::vector<int> &nodes = graph.regions[home[before]].nodes;
-  const int id = static_cast<int>(graph.nodes.size());
-  node.scope = graph.nodes[before].scope;
-  nodes.insert(std::find(nodes.begin(), nodes.end(), before), id);
-  graph.nodes.push_back(std::move(node));
-  return id;
-}
-
-/// Replaces the scan by its first step: slices of the sequences become inputs, and outputs are expanded along their
-/// stacked axis.
-static void inlineScan(RandomModel &model, int number) {
-  Graph &graph = model.graph;
-  const Node scan = graph.nodes[number];
-  const Region body = graph.regions[scan.attributes.index];
-  const int entry = entryAround(graph, homesOf(graph)[number]);
-  std::vector<int> arguments(scan.operands.begin(), scan.operands.begin() + scan.attributes.states);
-  for (std::size_t i = arguments.size(); i < body.arguments.size(); ++i) {
-    replaceByInput(model, body.arguments[i]);
-    arguments.push_back(body.arguments[i]);
-  }
-  if (entry < 0)
-    return;
-  inlineBody(graph, number, arguments);
-  for (auto [index, result] : resultsOf(graph, number)) {
-    int value = graph.regions[scan.attributes.index].results[static_cast<std::size_t>(index)];
-    if (index >= scan.attributes.states) {
-      Node expand;
-      expand.op = Op::expand;
-      expand.element = graph.nodes[result].element;
-      expand.shape = graph.nodes[result].shape;
-      expand.operands = {value};
-      value = addBefore(graph, result, expand);
-    }
-    replaceUses(graph, result, value);
-  }
 }
 
 static void renumber(Graph &graph, int scan, int removed) {
@@ -171,18 +173,21 @@ static void dropOutput(RandomModel &model, int number, int output) {
   renumber(graph, number, output);
 }
 
+/// Edits of the operands and results of a loop.
 std::vector<Edit> cutScans(const RandomModel &model) {
   std::vector<Edit> edits;
   const Graph &graph = model.graph;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (graph.nodes[i].op != Op::scan)
+    if (!has_body(graph.nodes[i]))
       continue;
+    const bool isScan = graph.nodes[i].op == Op::scan;
     const int number = static_cast<int>(i), states = graph.nodes[i].attributes.states;
     const Region &body = graph.regions[graph.nodes[i].attributes.index];
-    edits.push_back([=](RandomModel &m) { inlineScan(m, number); });
+    if (isScan)
+      edits.push_back([=](RandomModel &m) { inlineLoop(m, number); });
     for (int output = static_cast<int>(body.results.size()) - 1; output >= states; --output)
       edits.push_back([=](RandomModel &m) { dropOutput(m, number, output); });
-    for (int state = states - 1; state >= 0; --state)
+    for (int state = states - 1; state >= (isScan ? 0 : 1); --state)
       edits.push_back([=](RandomModel &m) { dropState(m, number, state); });
     for (int sequence = static_cast<int>(body.arguments.size()) - 1; sequence >= states; --sequence)
       edits.push_back([=](RandomModel &m) { dropSequence(m, number, sequence); });
@@ -205,7 +210,7 @@ std::vector<Edit> cutLoopResults(const RandomModel &model) {
       continue;
     const int number = static_cast<int>(i), region = loop.attributes.index;
     const Region &body = graph.regions[region];
-    const std::size_t carried = loop.op == Op::stack ? 1 : static_cast<std::size_t>(loop.attributes.states);
+    const auto carried = static_cast<std::size_t>(loop.attributes.states);
     for (std::size_t r = 0; r < body.results.size(); ++r) {
       std::vector<int> others = graph.nodes[body.results[r]].operands;
       if (r < carried)
@@ -223,7 +228,7 @@ std::vector<Edit> cutLoopResults(const RandomModel &model) {
         if (m.graph.nodes[number].op == Op::stack)
           inlineStack(m, number);
         else
-          inlineScan(m, number);
+          inlineLoop(m, number);
         giveBack(m, static_cast<std::size_t>(entry), {value});
       });
     }

@@ -62,7 +62,8 @@ int entryAround(const Graph &graph, int region) {
 
 void replaceUses(Graph &graph, int from, int to) {
   for (Node &node : graph.nodes)
-    std::replace(node.operands.begin(), node.operands.end(), from, to);
+    if (node.op != Op::result) // of the loop, whose number may also be its first value
+      std::replace(node.operands.begin(), node.operands.end(), from, to);
   for (Region &region : graph.regions)
     std::replace(region.results.begin(), region.results.end(), from, to);
 }
@@ -183,23 +184,20 @@ private:
 
   bool infer(Node &node) {
     auto operand = [&](std::size_t i) -> Node & { return graph.nodes[node.operands[i]]; };
-    if (node.op == Op::stack) {
+    if (has_body(node)) {
       const Region &body = graph.regions[node.attributes.index];
-      for (Node *to : {&node, &graph.nodes[body.arguments[0]]})
-        to->shape = operand(0).shape, to->element = operand(0).element;
-      return infer(body);
-    }
-    if (node.op == Op::scan) {
-      const Region &body = graph.regions[node.attributes.index];
-      if (static_cast<int>(node.operands.size()) <= node.attributes.states || body.results.empty())
+      const int sequences = static_cast<int>(node.operands.size()) - node.attributes.states;
+      if (sequences < (node.op == Op::scan) || body.results.empty())
         return false;
+      if (node.op == Op::stack)
+        node.shape = operand(0).shape, node.element = operand(0).element;
       for (std::size_t i = 0; i < node.operands.size(); ++i) {
         Node &argument = graph.nodes[body.arguments[i]];
         argument.element = operand(i).element;
         argument.shape = operand(i).shape;
         if (static_cast<int>(i) < node.attributes.states)
           continue;
-        if (argument.shape.empty())
+        if (argument.shape.empty() || (node.op == Op::stack && !(argument.shape[0] == Dim(body.count))))
           return false;
         argument.shape.erase(argument.shape.begin());
       }
@@ -207,13 +205,15 @@ private:
     }
     if (node.op == Op::result) {
       const Node &scan = operand(0);
-      const Node &inside =
-          graph.nodes[graph.regions[scan.attributes.index].results[static_cast<std::size_t>(node.attributes.index)]];
+      const Region &body = graph.regions[scan.attributes.index];
+      const Node &inside = graph.nodes[body.results[static_cast<std::size_t>(node.attributes.index)]];
       node.element = inside.element;
       node.shape = inside.shape;
       if (node.attributes.index >= scan.attributes.states)
         node.shape.insert(node.shape.begin(),
-                          graph.nodes[scan.operands[static_cast<std::size_t>(scan.attributes.states)]].shape[0]);
+                          scan.op == Op::stack
+                              ? Dim(body.count)
+                              : graph.nodes[scan.operands[static_cast<std::size_t>(scan.attributes.states)]].shape[0]);
       return true;
     }
     if (node.op == Op::store)

@@ -136,15 +136,17 @@ private:
   int gather(Op);
   // RandomOpsLoops.cpp
   int stack(Op);
-  struct Scan;
+  struct Loop;
   int scan(Op);
-  void drawSequences(Scan &scan);
-  int initialState(const Scan &scan);
-  void drawStates(Scan &scan);
-  void addArguments(Scan &scan);
-  void drawNextStates(Scan &scan);
-  void drawOutputs(Scan &scan);
-  int addScan(const Scan &scan, int region);
+  void drawSequences(Loop &scan);
+  void drawSequence(Loop &loop);
+  int initialState(const Loop &scan);
+  void drawStates(Loop &scan);
+  bool addState(Loop &loop, int initial);
+  void addArguments(Loop &scan);
+  void drawNextStates(Loop &scan);
+  void drawOutputs(Loop &scan, int outputs);
+  int addLoop(Op op, const Loop &scan, int region);
   void body(int operations);
   int readState(Op);
   int append(Op);

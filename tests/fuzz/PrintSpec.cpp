@@ -84,6 +84,21 @@ private:
     return result;
   }
 
+  /// Returns how many values the body of a stack carries.
+  std::ptrdiff_t carriedOf(int region) const {
+    for (const Node &node : graph.nodes)
+      if (node.op == Op::stack && node.attributes.index == region)
+        return node.attributes.states;
+    return 1;
+  }
+  /// Returns the carried values of a stack's layer, and its outputs if it has some.
+  static std::string returned(const Region &body, std::ptrdiff_t carried) {
+    const std::vector<int> next(body.results.begin(), body.results.begin() + carried),
+        outputs(body.results.begin() + carried, body.results.end());
+    const std::string values = carried == 1 ? listed(next) : tuple(next);
+    return outputs.empty() ? values : "std::pair{" + values + ", " + tuple(outputs) + "}";
+  }
+
   std::vector<int> bodiesOf(int scope) const {
     std::vector<int> result;
     for (std::size_t i = 0; i < graph.regions.size(); ++i)
@@ -104,15 +119,17 @@ private:
       const std::vector<int> bodies = bodiesOf(number);
       for (std::size_t i = 0; i < bodies.size(); ++i) {
         const Region &body = graph.regions[bodies[i]];
-        text += "  constexpr auto forward(" + unused(body.arguments[0]) + "const kiln::tensor auto &t" +
-                std::to_string(body.arguments[0]);
+        text += "  constexpr auto forward(";
+        for (int argument : body.arguments)
+          text += (argument == body.arguments[0] ? "" : ", ") + unused(argument) + "const kiln::tensor auto &t" +
+                  std::to_string(argument);
         if (bodies.size() > 1)
           text += ", std::integral_constant<int, " + std::to_string(i) + ">";
         for (int captured : capturesOf(bodies[i]))
           text += ", const kiln::tensor auto &t" + std::to_string(captured);
         text += ") const {\n";
         printNodes(body, "    ", body.arguments[0]);
-        text += "    return t" + std::to_string(body.results[0]) + ";\n  }\n";
+        text += "    return " + returned(body, carriedOf(bodies[i])) + ";\n  }\n";
       }
       text += "};\n";
     }
@@ -200,6 +217,11 @@ private:
                 std::to_string(node.operands[0]) + ");\n";
         continue;
       }
+      if (node.op == Op::stack && !isPlain(node)) { // the stack and the first value that it carries
+        text += indent + "auto all" + std::to_string(number) + " = " + call(node, "") + ";\n" + indent +
+                unused(number) + "auto t" + std::to_string(number) + " = " + resultOf(number, 0) + ";\n";
+        continue;
+      }
       text += indent + unused(number) + "auto t" + std::to_string(number) + " = ";
       if (node.op == Op::scan) {
         printScan(node, number, indent);
@@ -208,6 +230,23 @@ private:
       text +=
           call(node, "t" + std::to_string(context)) + "; // " + Text().put(node.element).put(node.shape).data() + "\n";
     }
+  }
+
+  bool hasOutputs(const Node &stack) const {
+    return graph.regions[stack.attributes.index].results.size() > static_cast<std::size_t>(stack.attributes.states);
+  }
+  /// Whether the call of a stack is its only value.
+  bool isPlain(const Node &stack) const { return stack.attributes.states == 1 && !hasOutputs(stack); }
+  /// Returns a result of a stack that is not plain.
+  std::string resultOf(int number, int index) const {
+    const Node &stack = graph.nodes[number];
+    const int states = stack.attributes.states;
+    std::string all = "all" + std::to_string(number);
+    if (hasOutputs(stack))
+      all += index < states ? ".first" : ".second";
+    if (index < states && states == 1)
+      return all;
+    return "std::get<" + std::to_string(index < states ? index : index - states) + ">(" + all + ")";
   }
 
   std::string call(const Node &node, const std::string &context) const {
@@ -224,6 +263,8 @@ private:
       return "state" + std::to_string(a.index) + ".template append<" + extentText(node.shape[0]) + ">(" +
              listed(node.operands) + ")";
     case Op::result: {
+      if (graph.nodes[node.operands[0]].op == Op::stack)
+        return resultOf(node.operands[0], a.index);
       const int states = graph.nodes[node.operands[0]].attributes.states;
       const bool isState = a.index < states;
       return "std::get<" + std::to_string(isState ? a.index : a.index - states) + ">(" + listed(node.operands) +
@@ -232,7 +273,11 @@ private:
     case Op::stack: {
       const int scope = graph.regions[a.index].scope;
       const std::vector<int> bodies = bodiesOf(scope), captured = capturesOf(a.index);
-      std::string result = "stack" + std::to_string(scope) + "(" + listed(node.operands);
+      const std::vector<int> carried(node.operands.begin(), node.operands.begin() + a.states);
+      std::string result = "stack" + std::to_string(scope) + (hasOutputs(node) ? ".with_outputs" : "") + "(" +
+                           (a.states == 1 ? listed(carried) : tuple(carried));
+      for (std::size_t i = carried.size(); i < node.operands.size(); ++i)
+        result += ", kiln::per_layer(t" + std::to_string(node.operands[i]) + ")";
       if (bodies.size() > 1)
         result += ", std::integral_constant<int, " +
                   std::to_string(std::find(bodies.begin(), bodies.end(), a.index) - bodies.begin()) + ">()";

@@ -29,62 +29,51 @@ void Generator::body(int operations) {
     scan(Op::scan);
 }
 
-int Generator::stack(Op) {
-  if (!options.allowLoops || b.loopDepth() >= 2 || (options.hasOneStack && (hasStack || b.loopDepth() > 0)))
-    return -1;
-  int x = random.percent(75) ? floats() : anything();
-  if (x < 0)
-    return -1;
-  std::optional<Facts> facts = carriedFacts(b.facts(x), b.node(x).element);
-  if (!facts && isFloat(b.node(x).element)) {
-    x = make(Op::tanh, {x});
-    facts = between(-4, 4);
-  }
-  if (!facts)
-    return -1;
-  const Type type = b.type(x);
-  const char *name = b.named("h" + std::to_string(b.graph.scopes.size()));
-  const std::int64_t count = options.hasOneStack ? random.of({2, 3, 4, 5, 7}) : random.of({1, 2, 2, 2, 3, 3});
-  hasStack = true;
-  const int region = b.open(count, name);
-  const int carried = b.argument(type, *facts);
-  body(static_cast<int>(random.of({0, 1, 1, 2, 2, 3, 4, 5})));
-  int last = choose([&](int id) { return b.isHere(id) && id != carried; });
-  if (last >= 0)
-    last = converted(last, type);
-  if (last >= 0 && type.element != ElementType::boolean && random.percent(40))
-    last = make(Op::add, {carried, last});
-  if (last >= 0)
-    last = bounded(last, type, *facts);
-  b.graph.regions[region].results = {last < 0 ? carried : last};
-  Node node;
-  node.op = Op::stack;
-  node.element = type.element;
-  node.shape = type.shape;
-  node.operands = {x};
-  node.attributes.index = region;
-  const int stackScope = b.scope;
-  b.close();
-  const int outer = b.scope;
-  b.scope = stackScope; // as in the DSL
-  const int result = b.add(std::move(node), *facts);
-  b.scope = outer;
-  return result;
-}
-
-/// A scan under construction.
-struct Generator::Scan {
-  int first = -1; // sequence
+/// A stack or a scan under construction.
+struct Generator::Loop {
+  int first = -1; // the first sequence of a scan
   Dim length;
   std::vector<int> sequences, states; // operands
   std::vector<Facts> bounds;          // of the states
   std::vector<int> arguments, results;
 };
 
+int Generator::stack(Op) {
+  if (!options.allowLoops || b.loopDepth() >= 2 || (options.hasOneStack && (hasStack || b.loopDepth() > 0)))
+    return -1;
+  Loop stack;
+  int x = random.percent(75) ? floats() : anything();
+  if (x < 0 || !addState(stack, x))
+    return -1;
+  for (int more = static_cast<int>(random.of({0, 0, 0, 0, 0, 1, 1, 2})); more > 0; --more)
+    if (x = anything(); x >= 0)
+      addState(stack, x);
+  const char *name = b.named("h" + std::to_string(b.graph.scopes.size()));
+  const std::int64_t count = options.hasOneStack ? random.of({2, 3, 4, 5, 7}) : random.of({1, 2, 2, 2, 3, 3});
+  stack.length = Dim(count);
+  hasStack = true;
+  if (!options.hasOneStack && random.percent(20))
+    drawSequence(stack);
+  const int region = b.open(count, name);
+  addArguments(stack);
+  body(static_cast<int>(random.of({0, 1, 1, 2, 2, 3, 4, 5})));
+  drawNextStates(stack);
+  if (!options.hasOneStack && random.percent(15))
+    drawOutputs(stack, static_cast<int>(random.of({1, 1, 2})));
+  b.graph.regions[region].results = stack.results;
+  const int stackScope = b.scope;
+  b.close();
+  const int outer = b.scope;
+  b.scope = stackScope; // as in the DSL
+  const int result = addLoop(Op::stack, stack, region);
+  b.scope = outer;
+  return result;
+}
+
 int Generator::scan(Op) {
   if (!options.allowLoops || b.loopDepth() >= 2)
     return -1;
-  Scan scan;
+  Loop scan;
   scan.first = anything(1, 6);
   if (scan.first < 0)
     return -1;
@@ -95,29 +84,36 @@ int Generator::scan(Op) {
   addArguments(scan);
   body(static_cast<int>(random.of({0, 1, 2, 2, 3, 3, 4, 5})));
   drawNextStates(scan);
-  drawOutputs(scan);
+  int outputs = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3}));
+  if (scan.states.empty() && outputs == 0)
+    outputs = 1;
+  drawOutputs(scan, outputs);
   b.graph.regions[region].results = scan.results;
   b.close();
-  return addScan(scan, region);
+  return addLoop(Op::scan, scan, region);
 }
 
-void Generator::drawSequences(Scan &scan) {
+void Generator::drawSequences(Loop &scan) {
   scan.sequences = {scan.first};
   for (int i = static_cast<int>(random.of({0, 0, 0, 1, 1, 2})); i > 0; --i) {
-    if (random.percent(25)) {
+    if (random.percent(25))
       scan.sequences.push_back(make(Op::positions, {scan.first}, alongAxis(0)));
-      continue;
-    }
-    Extents extents = shape(0, 3);
-    extents.insert(extents.begin(), scan.length);
-    if (mostElements(extents) > options.maxElements)
-      continue;
-    const ElementType element =
-        random.percent(80) ? options.element : random.of({ElementType::i32, ElementType::boolean});
-    const int sequence = ofType({element, extents});
-    if (sequence >= 0)
-      scan.sequences.push_back(sequence);
+    else
+      drawSequence(scan);
   }
+}
+
+/// Adds a sequence of the loop's length, unless it is too large.
+void Generator::drawSequence(Loop &loop) {
+  Extents extents = shape(0, 3);
+  extents.insert(extents.begin(), loop.length);
+  if (mostElements(extents) > options.maxElements)
+    return;
+  const ElementType element =
+      random.percent(80) ? options.element : random.of({ElementType::i32, ElementType::boolean});
+  const int sequence = ofType({element, extents});
+  if (sequence >= 0)
+    loop.sequences.push_back(sequence);
 }
 
 static Type sliceOf(Type sequence) {
@@ -126,7 +122,7 @@ static Type sliceOf(Type sequence) {
 }
 
 /// Returns the initial value of a state, often of the type of a slice.
-int Generator::initialState(const Scan &scan) {
+int Generator::initialState(const Loop &scan) {
   if (!random.percent(45) || shapeOf(scan.first).empty())
     return anything();
   const Type slice = sliceOf(b.type(scan.first));
@@ -135,32 +131,35 @@ int Generator::initialState(const Scan &scan) {
   return ofType(slice);
 }
 
-void Generator::drawStates(Scan &scan) {
-  for (int i = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3})); i > 0; --i) {
-    int initial = initialState(scan);
-    if (initial < 0)
-      continue;
-    std::optional<Facts> facts = carriedFacts(b.facts(initial), b.node(initial).element);
-    if (!facts && isFloat(b.node(initial).element)) {
-      initial = make(Op::tanh, {initial});
-      facts = between(-4, 4);
-    } else if (facts && b.node(initial).element == ElementType::i32 && facts->isWithin(0, 0))
-      facts = between(0, static_cast<double>(random.between(1, 9))); // a carried index
-    if (!facts)
-      continue;
-    scan.states.push_back(initial);
-    scan.bounds.push_back(*facts);
-  }
+void Generator::drawStates(Loop &scan) {
+  for (int i = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3})); i > 0; --i)
+    if (const int initial = initialState(scan); initial >= 0)
+      addState(scan, initial);
 }
 
-void Generator::addArguments(Scan &scan) {
+/// Adds a carried value that begins with this one; returns whether its bounds can be kept.
+bool Generator::addState(Loop &loop, int initial) {
+  std::optional<Facts> facts = carriedFacts(b.facts(initial), b.node(initial).element);
+  if (!facts && isFloat(b.node(initial).element)) {
+    initial = make(Op::tanh, {initial});
+    facts = between(-4, 4);
+  } else if (facts && b.node(initial).element == ElementType::i32 && facts->isWithin(0, 0))
+    facts = between(0, static_cast<double>(random.between(1, 9))); // a carried index
+  if (!facts)
+    return false;
+  loop.states.push_back(initial);
+  loop.bounds.push_back(*facts);
+  return true;
+}
+
+void Generator::addArguments(Loop &scan) {
   for (std::size_t i = 0; i < scan.states.size(); ++i)
     scan.arguments.push_back(b.argument(b.type(scan.states[i]), scan.bounds[i]));
   for (int sequence : scan.sequences)
     scan.arguments.push_back(b.argument(sliceOf(b.type(sequence)), b.facts(sequence)));
 }
 
-void Generator::drawNextStates(Scan &scan) {
+void Generator::drawNextStates(Loop &scan) {
   for (std::size_t i = 0; i < scan.states.size(); ++i) {
     const Type type = b.type(scan.states[i]);
     const int before = scan.arguments[i];
@@ -176,10 +175,7 @@ void Generator::drawNextStates(Scan &scan) {
   }
 }
 
-void Generator::drawOutputs(Scan &scan) {
-  int outputs = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3}));
-  if (scan.states.empty() && outputs == 0)
-    outputs = 1;
+void Generator::drawOutputs(Loop &scan, int outputs) {
   for (; outputs > 0; --outputs) {
     const auto fits = [&](int id) {
       return shapeOf(id).size() <= 5 && mostElements(shapeOf(id)) * scan.length.max() <= options.maxElements;
@@ -191,18 +187,22 @@ void Generator::drawOutputs(Scan &scan) {
   }
 }
 
-/// Adds the scan and its results; returns the last result.
-int Generator::addScan(const Scan &scan, int region) {
+/// Adds the loop and its results, of which a stack's first one is the stack; returns the last result.
+int Generator::addLoop(Op op, const Loop &scan, int region) {
   Node node;
-  node.op = Op::scan;
+  node.op = op;
+  if (op == Op::stack) {
+    node.element = b.node(scan.states[0]).element;
+    node.shape = shapeOf(scan.states[0]);
+  }
   node.operands = scan.states;
   node.operands.insert(node.operands.end(), scan.sequences.begin(), scan.sequences.end());
   node.attributes.index = region;
   node.attributes.states = static_cast<int>(scan.states.size());
-  node.attributes.reverse = random.percent(30);
-  const int loop = b.add(std::move(node), {});
-  int last = -1;
-  for (std::size_t i = 0; i < scan.results.size(); ++i) {
+  node.attributes.reverse = op == Op::scan && random.percent(30);
+  const int loop = b.add(std::move(node), op == Op::stack ? scan.bounds[0] : Facts());
+  int last = loop;
+  for (std::size_t i = op == Op::stack ? 1 : 0; i < scan.results.size(); ++i) {
     const int inside = scan.results[i];
     const bool isState = i < scan.states.size();
     Node result;
