@@ -29,7 +29,7 @@ std::optional<ElementType> toElementType(Type type) {
 
 bool isElement(Type type) {
   auto element = toElementType(type);
-  return element && info(*element).kind != ElementKind::small_float;
+  return element && !only_stored(*element);
 }
 bool isNumber(Type type) {
   auto element = toElementType(type);

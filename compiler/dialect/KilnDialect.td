@@ -53,7 +53,7 @@ def Kiln_StorageAttr : Kiln_Attr<"Storage", "storage"> {
   let description = [{
     The weight has the dequantised values (dsl/SPEC.md, Stored weights), and is f32 for all ops that read it. f16 and bf16
     are rounded; others have a scale for each index of dimension `dim`, the outputs, or, with a `group`, for each index and
-    each group of elements along K, and with `zero` also a zero point. Each is a row of dsl/include/kiln/formats.def.
+    each group of elements along K, and with `zero` also a zero point; some have outer scales, too. Each is a row of dsl/include/kiln/formats.def.
     `#kiln.storage<i8, dim = 1>` `#kiln.storage<i4, group = 32, zero = true>`
   }];
   let parameters = (ins TypeParameter<"::mlir::Type", "the stored element type">:$element,

@@ -16,6 +16,8 @@ const ::kiln::Format &getFormat(StorageAttr storage) {
   return *format;
 }
 
+int64_t getWhole(StorageAttr storage) { return kiln_format_whole(&getFormat(storage), uint32_t(storage.getGroup())); }
+
 uint32_t getPlacementGroup(TiledAttr layout) {
   return layout.isVnni() ? layout.getInterleave() : layout.getStorage().getGroup();
 }
@@ -63,12 +65,16 @@ SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
   for (auto [number, array] : llvm::enumerate(getFormatArrays(layout))) {
     if (array.bytes == 0)
       continue;
-    // Code that reads packed numbers and small floats takes their bits from integers.
-    const bool isWhole = number == 1 || (number == 0 && array.each == 1);
-    Type element =
-        number == 1 ? fromElementType(static_cast<::kiln::ElementType>(format.scale), context) : storage.getElement();
-    if (!isWhole || !isElement(element))
-      element = IntegerType::get(context, 8 * array.bytes);
+    // Code that reads several numbers or scales in an item, and small floats, takes their bits from integers.
+    const unsigned bits = 8 * array.bytes;
+    Type element = IntegerType::get(context, bits);
+    const uint8_t scale = number == 2 ? format.outer : format.scale;
+    if (number == 0 && array.each == 1 && isElement(storage.getElement()))
+      element = storage.getElement();
+    else if (number > 0 && scale != KILN_ROW_NONE)
+      if (Type one = fromElementType(static_cast<::kiln::ElementType>(scale), context);
+          isElement(one) && one.getIntOrFloatBitWidth() == bits)
+        element = one;
     const auto items = int64_t(kiln_format_items(&array, layout.kExtentOf(type.getShape())));
     if (array.each)
       append(parts, {shape.front(), items, shape.back()}, element);

@@ -24,6 +24,8 @@ constexpr int64_t elementsOfWord = KILN_WORD_ELEMENTS;
 const ::kiln::Format &getFormat(StorageAttr storage);
 /// Returns the arrays of the row in this layout, which has a storage format: kiln_format_arrays.
 std::array<kiln_format_array_t, KILN_FORMAT_ARRAYS> getFormatArrays(TiledAttr layout);
+/// Returns the numbers along K of an output that cannot be separated.
+int64_t getWhole(StorageAttr storage);
 /// Returns the `group` of kiln_placement_t: the size of the groups, or how many i8 are interleaved; else 0.
 uint32_t getPlacementGroup(TiledAttr layout);
 
@@ -31,7 +33,7 @@ uint32_t getPlacementGroup(TiledAttr layout);
 bool hasOffsets(TiledAttr layout);
 
 /// Returns the parts of a tensor whose layout code generation supports: its elements, then the scales, then the zero
-/// points, or offsets.
+/// points, outer scales or offsets.
 SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type);
 
 /// Replaces each tensor type by the types of its parts; other types are unchanged.

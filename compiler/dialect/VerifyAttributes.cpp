@@ -62,8 +62,8 @@ LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
                        << shape.size();
   if (getStorage() && !element.isF32())
     return emitError() << "storage: wrong element type of the weight; expected f32, got " << element;
-  if (getStorage() && getStorage().isGrouped() && kExtentOf(shape) % getStorage().getGroup())
-    return emitError() << "storage: K is not divisible by the group; expected a multiple of " << getStorage().getGroup()
+  if (getStorage() && kExtentOf(shape) % getWhole(getStorage()))
+    return emitError() << "storage: K is not divisible by the group; expected a multiple of " << getWhole(getStorage())
                        << ", got " << kExtentOf(shape);
   return success();
 }

@@ -257,11 +257,11 @@ private:
   LogicalResult checkElement(int scope, const char *what, ElementType element) {
     if (!is_known(element))
       return report(scope, what, llvm::Twine(static_cast<int>(element)));
-    if (info(element).bits < 8)
-      return report(scope, "tensor: unsupported element type; expected one of at least a byte", name_of(element));
-    if (info(element).kind == ElementKind::small_float)
+    if (only_stored(element))
       return report(scope, "tensor: unsupported element type; expected one that not only stored weights have",
                     name_of(element));
+    if (info(element).bits < 8)
+      return report(scope, "tensor: unsupported element type; expected one of at least a byte", name_of(element));
     return success();
   }
 

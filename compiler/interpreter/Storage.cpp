@@ -23,20 +23,20 @@ static void check(double value, const Format &format) {
                   std::to_string(value));
 }
 
-/// Returns the largest number of a format with scales: by what the largest magnitude is divided, or, if scales are
-/// powers of two, the largest number of its type.
-static double largestOf(const Format &format) {
-  return static_cast<ElementType>(format.element) == ElementType::f4e2m1 ? 6 : double{format.divisor};
-}
-
-/// Rounds a quotient of a number and its scale to a number of the format.
-static double nearest(double quotient, const Format &format) {
-  const ElementInfo &type = info(static_cast<ElementType>(format.element));
-  const double most = largestOf(format);
+/// Rounds a number to the nearest of a type, of which the largest is `most`.
+static double nearest(double quotient, ElementType element, double most) {
+  const ElementInfo &type = info(element);
   const double unit = type.kind == ElementKind::integer || quotient == 0
                           ? 1
                           : std::ldexp(1.0, std::max(std::ilogb(quotient), type.least_exponent()) - (type.digits - 1));
   return std::clamp(std::nearbyint(quotient / unit) * unit, -most, most);
+}
+
+/// Rounds a quotient of a number and its scale to a number of the format. The largest is by what the largest magnitude
+/// is divided, or, if scales are powers of two, the largest number of its type.
+static double nearest(double quotient, const Format &format) {
+  const auto element = static_cast<ElementType>(format.element);
+  return nearest(quotient, element, element == ElementType::f4e2m1 ? 6 : double{format.divisor});
 }
 
 static void roundToHalf(std::vector<double> &values, ElementType element) {
@@ -74,10 +74,8 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
 static void roundGroupOfFloats(std::vector<double> &values, const std::vector<std::size_t> &places,
                                const Format &format) {
   double largest = 0;
-  for (std::size_t place : places) {
-    check(values[place], format);
+  for (std::size_t place : places)
     largest = std::max(largest, std::abs(values[place]));
-  }
   const int least = -127;
   const int exponent = largest == 0 ? least : std::max(std::ilogb(largest) - std::ilogb(format.divisor), least);
   for (std::size_t place : places)
@@ -90,7 +88,6 @@ static void roundGroup(std::vector<double> &values, const std::vector<std::size_
   double least = 0, most = 0, largest = 0;
   for (std::size_t place : places) {
     const double value = values[place];
-    check(value, format);
     least = std::min(least, value);
     most = std::max(most, value);
     if (std::abs(value) > std::abs(largest))
@@ -105,27 +102,122 @@ static void roundGroup(std::vector<double> &values, const std::vector<std::size_
   }
 }
 
+/// Rounds one group of bytes, integers or floats, whose scale is that of the largest magnitude.
+static void roundGroupOfBytes(std::vector<double> &values, const std::vector<std::size_t> &places,
+                              const Format &format) {
+  double largest = 0;
+  for (std::size_t place : places)
+    largest = std::max(largest, std::abs(values[place]));
+  const double scale = roundTo(static_cast<ElementType>(format.scale), toF32(largest / double{format.divisor}));
+  for (std::size_t place : places)
+    values[place] = scale == 0 ? 0 : toF32(nearest(toF32(values[place] / scale), format) * scale);
+}
+
+/// Rounds one group of nvfp4, given the outer scale of its output. The largest e4m3, a scale, is 448.
+static void roundGroupOfNvfp4(std::vector<double> &values, const std::vector<std::size_t> &places, const Format &format,
+                              double outer) {
+  double largest = 0;
+  for (std::size_t place : places)
+    largest = std::max(largest, std::abs(values[place]));
+  const double units = outer == 0 ? 0 : toF32(toF32(largest / double{format.divisor}) / outer);
+  const double scale = toF32(nearest(units, ElementType::f8e4m3, 448) * outer);
+  for (std::size_t place : places)
+    values[place] = scale == 0 ? 0 : toF32(nearest(toF32(values[place] / scale), format) * scale);
+}
+
+/// Returns value / divisor, rounded to an integer within these bounds; 0 if the divisor is 0.
+static double integerOf(double value, double divisor, double least, double most) {
+  return divisor == 0 ? 0 : std::clamp(std::nearbyint(toF32(value / divisor)), least, most);
+}
+
+/// Rounds one block of q4_k.
+static void roundBlockOfQ4K(std::vector<double> &values, const std::vector<std::size_t> &places, std::size_t group) {
+  std::vector<double> steps, offsets;
+  for (std::size_t first = 0; first < places.size(); first += group) {
+    double least = 0, most = 0;
+    for (std::size_t i = first; i < first + group; ++i) {
+      least = std::min(least, values[places[i]]);
+      most = std::max(most, values[places[i]]);
+    }
+    steps.push_back(toF32(toF32(most - least) / 15));
+    offsets.push_back(-least);
+  }
+  const double scale = roundTo(ElementType::f16, toF32(*std::max_element(steps.begin(), steps.end()) / 63));
+  const double minimum = roundTo(ElementType::f16, toF32(*std::max_element(offsets.begin(), offsets.end()) / 63));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const double step = scale * integerOf(steps[i / group], scale, 0, 63);
+    const double offset = minimum * integerOf(offsets[i / group], minimum, 0, 63);
+    double &value = values[places[i]];
+    value = toF32(step * integerOf(toF32(value + offset), step, 0, 15) - offset);
+  }
+}
+
+/// Rounds one block of q6_k.
+static void roundBlockOfQ6K(std::vector<double> &values, const std::vector<std::size_t> &places, std::size_t group) {
+  auto isSmaller = [](double a, double b) { return std::abs(a) < std::abs(b); };
+  std::vector<double> steps;
+  for (std::size_t first = 0; first < places.size(); first += group) {
+    double largest = 0;
+    for (std::size_t i = first; i < first + group; ++i)
+      if (isSmaller(largest, values[places[i]]))
+        largest = values[places[i]];
+    steps.push_back(toF32(largest / -32));
+  }
+  const double largest = *std::max_element(steps.begin(), steps.end(), isSmaller); // the first of equal magnitudes
+  const double outer = roundTo(ElementType::f16, toF32(largest / -128));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const double step = outer * integerOf(steps[i / group], outer, -128, 127);
+    double &value = values[places[i]];
+    value = step * integerOf(value, step, -32, 31);
+  }
+}
+
+/// Rounds the numbers of one output, in the order of K.
+static void roundOutput(std::vector<double> &values, const std::vector<std::size_t> &places, std::size_t group,
+                        const Format &format) {
+  const auto element = static_cast<ElementType>(format.element);
+  double largest = 0;
+  for (std::size_t place : places) {
+    check(values[place], format);
+    largest = std::max(largest, std::abs(values[place]));
+  }
+  const double outer = toF32(largest / (double{format.divisor} * 448)); // of nvfp4
+  const std::size_t whole = kiln_format_whole(&format, static_cast<std::uint32_t>(group));
+  for (auto first = places.begin(); first != places.end(); first += static_cast<std::ptrdiff_t>(whole)) {
+    const std::vector<std::size_t> part(first, first + static_cast<std::ptrdiff_t>(whole));
+    if (element == ElementType::u4)
+      roundBlockOfQ4K(values, part, group);
+    else if (element == ElementType::i6)
+      roundBlockOfQ6K(values, part, group);
+    else if (element == ElementType::i4)
+      roundGroup(values, part, format);
+    else if (format.outer_bits)
+      roundGroupOfNvfp4(values, part, format, outer);
+    else if (element == ElementType::f4e2m1)
+      roundGroupOfFloats(values, part, format);
+    else
+      roundGroupOfBytes(values, part, format);
+  }
+}
+
 static void roundToGrouped(std::vector<double> &values, const TensorShape &shape, const Storage &storage,
                            const Format &format) {
   const auto dim = static_cast<std::size_t>(storage.dim), group = static_cast<std::size_t>(storage.group);
+  const std::size_t whole = kiln_format_whole(&format, static_cast<std::uint32_t>(group));
   std::size_t inner = 1;
   for (std::size_t i = dim + 1; i < shape.size(); ++i)
     inner *= static_cast<std::size_t>(shape[i]);
   const auto extent = static_cast<std::size_t>(shape[dim]);
   const std::size_t kExtent = extent ? values.size() / extent : 0;
-  if (kExtent % group)
-    throw refused("K is not divisible by the group; expected a multiple of " + std::to_string(group) + ", got " +
+  if (kExtent % whole)
+    throw refused("K is not divisible by the group; expected a multiple of " + std::to_string(whole) + ", got " +
                   std::to_string(kExtent));
-  for (std::size_t n = 0; n < extent; ++n)
-    for (std::size_t first = 0; first < kExtent; first += group) {
-      std::vector<std::size_t> places;
-      for (std::size_t k = first; k < first + group; ++k)
-        places.push_back((k / inner * extent + n) * inner + k % inner);
-      if (info(storage.element).kind == ElementKind::small_float)
-        roundGroupOfFloats(values, places, format);
-      else
-        roundGroup(values, places, format);
-    }
+  for (std::size_t n = 0; n < extent; ++n) {
+    std::vector<std::size_t> places;
+    for (std::size_t k = 0; k < kExtent; ++k)
+      places.push_back((k / inner * extent + n) * inner + k % inner);
+    roundOutput(values, places, group, format);
+  }
 }
 
 void roundToStored(std::vector<double> &values, const TensorShape &shape, const Storage &storage) {

@@ -396,8 +396,7 @@ uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place
   for (int64_t extent : weight.shape)
     elements *= extent;
   uint64_t bytes = stored_bytes(place.element, elements);
-  const bool isGrouped = place.group >= KILN_LEAST_GROUP;
-  const Format *format = find_format(place.element, isGrouped ? int(place.group) : 0, isGrouped && place.zeros);
+  const Format *format = find_placed_format(place.element, place.group, place.zeros != 0);
   if (!format || !place.scales)
     return bytes;
   const uint64_t outputs = weight.shape[place.dim];

@@ -18,14 +18,31 @@ llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target) {
   return readArchive(*archive);
 }
 
-/// The quantisation of weights to small floats, and what takes its place.
-constexpr llvm::StringRef smallFloatsMember = "small_floats.c.o", noSmallFloatsMember = "small_floats_none.c.o";
+namespace {
+/// The code of rare storage formats, and what takes its place in a library without such weights.
+struct FormatMember {
+  llvm::StringRef name, noneName;
+  bool (*isNeededFor)(const Format &format);
+};
+} // namespace
 
-/// Whether weights are stored as small floats.
-static bool hasSmallFloats(llvm::ArrayRef<Variant> variants) {
-  return llvm::any_of(variants, [](const Variant &variant) {
-    return llvm::any_of(variant.placements, [](const WeightPlacement &place) {
-      return info(place.element).kind == ElementKind::small_float;
+static bool hasSmallFloats(const Format &format) {
+  return info(static_cast<ElementType>(format.element)).kind == ElementKind::small_float;
+}
+
+static bool hasBlocks(const Format &format) { return kiln_format_has_blocks(&format); }
+
+constexpr FormatMember formatMembers[] = {
+    {"small_floats.c.o", "small_floats_none.c.o", hasSmallFloats},
+    {"block_formats.c.o", "block_formats_none.c.o", hasBlocks},
+};
+
+/// Whether weights have a storage format of which this is true.
+static bool hasFormat(llvm::ArrayRef<Variant> variants, bool (*isOne)(const Format &format)) {
+  return llvm::any_of(variants, [&](const Variant &variant) {
+    return llvm::any_of(variant.placements, [&](const WeightPlacement &place) {
+      const Format *format = find_placed_format(place.element, place.group, place.zeros != 0);
+      return format && isOne(*format);
     });
   });
 }
@@ -37,8 +54,9 @@ static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm
     return model.embedsWeights;
   if (member.name == selfTestMember)
     return model.hasSelfTest;
-  if (member.name == smallFloatsMember || member.name == noSmallFloatsMember)
-    return hasSmallFloats(variants) == (member.name == smallFloatsMember);
+  for (const FormatMember &format : formatMembers)
+    if (member.name == format.name || member.name == format.noneName)
+      return hasFormat(variants, format.isNeededFor) == (member.name == format.name);
   const llvm::StringRef folder = runtimeFolder(member.name);
   if (folder == "parallel")
     return model.parallel.has_value();

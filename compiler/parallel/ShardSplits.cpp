@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/parallel/ShardSplits.h"
 
+#include "compiler/dialect/StoredParts.h"
+
 namespace mlir::kiln {
 
 static unsigned lastAxis(Value value) { return tensorTypeOf(value).getRank() - 1; }
@@ -230,7 +232,7 @@ bool ShardSplits::propagateParameter(ParameterOp parameter, const Split &split) 
   StorageAttr storage = parameter.getStorageAttr();
   const bool cutsGroups = storage && storage.isGrouped() && split.axis != storage.getDim() &&
                           llvm::any_of(split.sections, [&](int64_t extent) {
-                            return extent / (ranks / split.group) % storage.getGroup() != 0;
+                            return extent / (ranks / split.group) % getWhole(storage) != 0;
                           });
   if (parameter.getSources().size() > 1 || cutsGroups)
     return false;

@@ -94,9 +94,10 @@ public:
       return "nothing reads it";
     ArrayRef<int64_t> shape = cast<RankedTensorType>(first().getType()).getShape();
     const int64_t kExtent = ShapedType::getNumElements(shape) / shape[dim.value_or(0)];
-    if (storage.group == 0 || kExtent % storage.group == 0)
+    const int64_t whole = whole_of(storage);
+    if (kExtent % whole == 0)
       return "";
-    return fmt::format("the {} numbers of an output are no whole groups of {}", kExtent, storage.group);
+    return fmt::format("the {} numbers of an output are no whole groups of {}", kExtent, whole);
   }
 
   void store(const Storage &storage) {
@@ -136,13 +137,14 @@ static llvm::StringMap<Storage> statedStorages(ModuleOp module) {
   return stated;
 }
 
-/// Whether the weight is stored as integers in groups along K or with a scale for each output, and K is small enough
-/// for the sums of products to fit in 32 bits.
+/// Whether the weight has a storage format that int8 rows are multiplied by, and K is small enough for the sums of
+/// products to fit in 32 bits.
 static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
   constexpr int64_t mostInputs = 1 << 17; // inputs times 127 * 127
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
   auto storage = weight ? weight.getStorageAttr() : mlir::kiln::StorageAttr();
-  return storage && storage.getElement().isInteger() && storage.getDim() == linear.getOutputDim() &&
+  const auto element = storage ? mlir::kiln::toElementType(storage.getElement()) : std::nullopt;
+  return element && takes_int8_rows(*element, storage.getGroup()) && storage.getDim() == linear.getOutputDim() &&
          cast<RankedTensorType>(weight.getType()).getDimSize(1 - linear.getOutputDim()) <= mostInputs;
 }
 

@@ -141,15 +141,25 @@ struct KernelData::Memory {
   const KernelAbi *abi = nullptr;
 };
 
-/// Establishes the invariants of interleaved i8 layouts: zeros after K, and offsets of 128 times the sums of outputs.
-/// Scales that are exponents become those of numbers around 1, like the random numbers of other types.
+/// Makes scales those of numbers around 1, like the random numbers of other types, where random bits are not:
+/// exponents, and pairs of f16.
+static void keepScales(const Format &format, char *scales, int64_t scaleBytes, char *outers, int64_t outerBytes) {
+  for (int64_t i = 0; format.scale == KILN_ROW_F8E8M0 && i < scaleBytes; ++i)
+    scales[i] = char(120 + (scales[i] & 7));
+  for (int64_t i = 1; format.has_minimums && i < outerBytes; i += 2)
+    outers[i] = char(0x2C | (outers[i] & 3)); // 2^-4 to 2^-3
+}
+
+/// Establishes the invariants of interleaved i8 layouts: zeros after K, and offsets of 128 times the sums of outputs;
+/// and those of scales.
 void KernelData::keepPromises(RankedTensorType type, MutableArrayRef<Tensor> parts) {
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
-  if (layout && layout.getStorage() && mlir::kiln::getFormat(layout.getStorage()).scale == KILN_ROW_F8E8M0) {
-    char *exponents = parts[1].copies[0].get();
-    for (int64_t i = 0; i < parts[1].bytes; ++i)
-      exponents[i] = char(120 + (exponents[i] & 7));
-    parts[1].share();
+  if (layout && layout.getStorage() && parts.size() > 1) {
+    Tensor &scales = parts[1], &last = parts.back();
+    keepScales(mlir::kiln::getFormat(layout.getStorage()), scales.copies[0].get(), scales.bytes, last.copies[0].get(),
+               last.bytes);
+    scales.share();
+    last.share();
   }
   if (!layout || !layout.isVnni())
     return;

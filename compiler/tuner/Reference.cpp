@@ -72,7 +72,8 @@ static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Par
   for (auto [number, array] : llvm::enumerate(arrays))
     if (array.bytes)
       items[number] = parts(number) + kiln_format_item(&array, size, others, at, other) * array.bytes;
-  return kiln_format_decode(&mlir::kiln::getFormat(layout.getStorage()), items.data(), other % arrays[0].each);
+  return kiln_format_decode(&mlir::kiln::getFormat(layout.getStorage()), items.data(), size_t(size) * arrays[0].bytes,
+                            other % arrays[0].each);
 }
 
 static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, Parts parts) {

@@ -94,7 +94,7 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
       return std::nullopt;
     if (isOfBytes && tiled.isVnni()) {
       c.interleave = tiled.getInterleave();
-    } else if (isOfBytes && storage && storage.isGrouped()) {
+    } else if (isOfBytes && storage && storage.isGrouped() && storage.getElement().isSignlessInteger(4)) {
       c.interleave = mlir::kiln::elementsOfWord;
       c.group = storage.getGroup();
     }

@@ -87,9 +87,10 @@ CompiledModel::CompiledModel(CompileReport made) : report(std::move(made)) {
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
     if (place.element != weight.element) {
       const bool isGrouped = place.group >= KILN_LEAST_GROUP; // else i8 are interleaved
+      const Format *format = find_placed_format(place.element, place.group, place.zeros != 0);
       for (int64_t copy = 0; copy < weight.copies; ++copy)
         storages[nameOf(weight, copy)] = {place.element, place.dim, isGrouped ? place.group : 0,
-                                          isGrouped && place.zeros != 0};
+                                          format && format->has_zeros};
     }
 }
 
@@ -180,7 +181,7 @@ std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightSh
 
 bool CompiledModel::takesInt8(const std::string &name, int dim) const {
   const auto found = storages.find(name);
-  return hasInt8Rows && found != storages.end() && info(found->second.element).kind == ElementKind::integer &&
+  return hasInt8Rows && found != storages.end() && takes_int8_rows(found->second.element, found->second.group) &&
          found->second.dim == dim;
 }
 

@@ -34,8 +34,8 @@ bool multipliesInt8(const Graph &graph, const std::string &choice) {
            for (const StorageChoices::Exception &exception : choices->exceptions)
              if (detail::matches(exception.pattern.c_str(), name.c_str()))
                storage = exception.storage;
-           const bool hasGroups = storage.group == 0 || kExtent % storage.group == 0;
-           return info(storage.element).kind == ElementKind::integer && hasGroups && llvm::is_contained(names, name);
+           return takes_int8_rows(storage.element, storage.group) && kExtent % whole_of(storage) == 0 &&
+                  llvm::is_contained(names, name);
          });
 }
 

@@ -21,12 +21,13 @@ roots="create bind_weights bind_weights_from_memory destroy run status_text pool
 free do_par_for copy_rows"
 cuda_roots="cuda_backend cuda_launch cuda_launch_tma cuda_copy_rows"
 code_bytes() { size -A "$1" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum + 0 }'; }
-# Prints the size of the code that is linked for these root symbols, without small_floats.c: libraries without such
-# weights have small_floats_none.c in its place.
-no_small_floats="--defsym kiln_quantize_to_f8=0 --defsym kiln_quantize_to_f4=0"
+# Prints the size of the code that is linked for these root symbols, without small_floats.c and block_formats.c:
+# libraries without such weights have small_floats_none.c and block_formats_none.c in their place.
+no_rare_formats="--defsym kiln_quantize_to_f8=0 --defsym kiln_quantize_to_f4=0 --defsym kiln_quantize_blocks=0
+--defsym kiln_decode_block=0"
 linked_bytes() {
   # shellcheck disable=SC2046,SC2086 # a word a root or an option
-  ld -shared --gc-sections $no_small_floats $(printf -- '-u kiln_%s ' "$@") "$archive" -o "$linked"
+  ld -shared --gc-sections $no_rare_formats $(printf -- '-u kiln_%s ' "$@") "$archive" -o "$linked"
   code_bytes "$linked"
 }
 # shellcheck disable=SC2086 # a word a root
@@ -40,14 +41,14 @@ selftest_text=$(($(linked_bytes $roots selftest) - text))
 # shellcheck disable=SC2086
 ranks_text=$(($(linked_bytes $roots sharding collect) - text))
 # shellcheck disable=SC2086
-small_text=$(($(no_small_floats="" && linked_bytes $roots) - text))
+rare_text=$(($(no_rare_formats="" && linked_bytes $roots) - text))
 echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $packed_text of $packed_limit for packed" \
   "files, $quantized_text of $quantized_limit for quantised checkpoints, $batch_text of $batch_limit for batches," \
   "$selftest_text of $selftest_limit for self-tests, $ranks_text of $ranks_limit for several ranks," \
-  "$small_text for small floats, $(code_bytes "$archive") in all"
+  "$rare_text for rare storage formats, $(code_bytes "$archive") in all"
 [ "$text" -gt 0 ] || fail "archive: no code; expected some"
 [ "$text" -lt "$limit" ] || fail "code: too large; expected less than $limit bytes, got $text"
-[ "$small_text" -gt 0 ] || fail "archive: no code for small floats; expected some"
+[ "$rare_text" -gt 0 ] || fail "archive: no code for rare storage formats; expected some"
 [ "$packed_text" -gt 0 ] || fail "archive: no code for packed files; expected some"
 [ "$packed_text" -lt "$packed_limit" ] || fail "code for packed files: too large; expected less than $packed_limit bytes, got $packed_text"
 [ "$quantized_text" -gt 0 ] || fail "archive: no code for quantised checkpoints; expected some"

@@ -33,7 +33,7 @@ void packNaively(std::string &packed, const std::string &data, const Packing &c,
 
 /// Returns the position of an element as kiln/formats.h defines it.
 uint64_t placeOf(const Packing &c, int64_t row, int64_t column) {
-  const kiln_format_array_t elements = {0, 1, 1};
+  const kiln_format_array_t elements = {0, 1, 1, 1};
   const uint64_t n = (c.Dim == 0 ? row : column) + c.Shift, k = c.Dim == 0 ? column : row;
   return c.Tile == 0 ? c.Shift + row * c.Columns + column
                      : kiln_format_item(&elements, c.Tile, c.Dim == 0 ? c.Columns : c.Rows, n, k);

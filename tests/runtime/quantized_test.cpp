@@ -4,6 +4,7 @@
 #include "readers/files.h"
 #include "third_party_files.h"
 #include "weights/convert.h"
+#include "weights/format.h"
 #include "weights/pack.h"
 
 #include <algorithm>
@@ -404,9 +405,9 @@ TEST(Quantized, CallsThatMakeNoSense) {
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, nullptr, 2, &model.Error), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", static_cast<kiln_quantization_t>(0), nullptr, 0, &model.Error),
             KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(
-      model.Error.message,
-      "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ, KILN_FP8 or KILN_MXFP4, got 0");
+  EXPECT_STREQ(model.Error.message,
+               "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ, KILN_FP8, KILN_MXFP4 or "
+               "KILN_NVFP4, got 0");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, &turned, 1, &model.Error), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(model.Error.message, "bind_quantized: rename with rotary heads; expected none, got 4 of \"m.*\"");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "/nonexistent", KILN_AWQ, nullptr, 0, &model.Error), KILN_FILE_ERROR);
@@ -460,7 +461,7 @@ TEST(Quantized, MutatedFilesNeverCrash) {
           continue;
         std::vector<float> values(tensor.shape[0] * tensor.shape[1]);
         kiln_convert_read(&tensor, values.data(), 0, values.size());
-        tensor.form->has_groups(&tensor, 32, true);
+        tensor.form->has_groups(&tensor, kiln_format_find(KILN_I4, 32, false), 32);
       }
       kiln_tensors_release(&table, &functions);
     }

@@ -75,6 +75,39 @@ inline double valueOfHalf(uint16_t half) {
   return half >> 15 ? -size : size;
 }
 
+/// Returns the value of an e4m3 without its sign, whose codes below 0x7F are ordered like their values.
+inline double valueOfF8(int code) {
+  const int exponent = code >> 3, fraction = code & 7;
+  return std::ldexp(exponent ? 8 + fraction : fraction, std::max(exponent, 1) - 10);
+}
+
+/// Returns the nearest e4m3 to a number, ties to even; 448 for larger ones.
+inline uint8_t nearestF8(double value) {
+  int code = 0;
+  while (code < 0x7E && std::fabs(value) >= valueOfF8(code + 1))
+    ++code;
+  if (code < 0x7E) {
+    const double below = std::fabs(value) - valueOfF8(code), above = valueOfF8(code + 1) - std::fabs(value);
+    code += below > above || (below == above && code % 2 == 1);
+  }
+  return static_cast<uint8_t>((std::signbit(value) ? 0x80 : 0) | code);
+}
+
+/// The values of e2m1 without their signs.
+inline constexpr double F4Values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+
+/// Returns the nearest e2m1 to a number, ties to even codes; 6 for larger ones.
+inline uint32_t nearestF4(double value) {
+  uint32_t code = 0;
+  for (uint32_t other = 1; other < 8; ++other) {
+    const double now = std::fabs(std::fabs(value) - F4Values[code]),
+                 then = std::fabs(std::fabs(value) - F4Values[other]);
+    if (then < now || (then == now && other % 2 == 0))
+      code = other;
+  }
+  return (std::signbit(value) ? 8 : 0) | code;
+}
+
 /// The replica and stage of a model, the stages' roles, and the size of the packed weights for each role.
 struct Member {
   uint32_t Replica = 0, Replicas = 0, Stage = 0, Stages = 0;

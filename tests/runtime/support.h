@@ -126,13 +126,13 @@ constexpr kiln_placement_t makePlacement(uint64_t offset, uint64_t stride, uint3
 }
 
 /// Returns a placement whose arrays follow one another as the compiler places them, for this many outputs after the
-/// shift. group: as in kiln_placement_t.
+/// shift. group: as in kiln_placement_t. hasThird: the format has zero points or outer scales.
 inline kiln_placement_t makeStoredPlacement(kiln_dtype_t dtype, uint64_t outputs, uint64_t kExtent, uint32_t tile,
                                             uint32_t dim = 0, uint64_t shift = 0, uint32_t group = 0,
-                                            bool hasZeros = false) {
+                                            bool hasThird = false) {
   const uint64_t whole = (shift + outputs + tile - 1) / tile * tile;
   kiln_format_array_t arrays[KILN_FORMAT_ARRAYS];
-  kiln_format_arrays(kiln_format_find(dtype, hasZeros), group, arrays);
+  kiln_format_arrays(kiln_format_find(dtype, group, hasThird), group, arrays);
   uint64_t offsets[KILN_FORMAT_ARRAYS] = {}, end = 0;
   for (int i = 0; i < KILN_FORMAT_ARRAYS; ++i)
     if (arrays[i].bytes) {

@@ -13,8 +13,9 @@ enum class ElementType : std::uint8_t {
 #include "kiln/element_types.def"
 };
 
-/// small_float: floats of less than 16 bits, which only weights are stored as.
-enum class ElementKind : std::uint8_t { floating, integer, boolean, small_float };
+/// small_float: floats of less than 16 bits, and small_integer: integers of less than 8, which only weights are stored
+/// as.
+enum class ElementKind : std::uint8_t { floating, integer, boolean, small_float, small_integer };
 
 struct ElementInfo {
   const char *name;
@@ -49,6 +50,11 @@ constexpr const char *name_of(ElementType element) { return is_known(element) ? 
 constexpr bool floating(ElementType element) { return info(element).kind == ElementKind::floating; }
 /// Whether the type is a 16-bit float, f16 or bf16, which kernels compute in f32.
 constexpr bool half_float(ElementType element) { return floating(element) && info(element).bits < 32; }
+
+/// Whether tensors of a model cannot have the type, since only weights are stored so.
+constexpr bool only_stored(ElementType element) {
+  return info(element).kind == ElementKind::small_float || info(element).kind == ElementKind::small_integer;
+}
 
 /// Bytes of contiguous elements.
 constexpr std::int64_t stored_bytes(ElementType element, std::int64_t elements) {

@@ -47,7 +47,7 @@ inline constexpr FormatRow format_rows[] = {
 constexpr bool has_sizes(const FormatRow &row) {
   return row.format.group && row.format.group < row.format.largest_group;
 }
-constexpr int sized_group(int size) { return KILN_LEAST_GROUP << size; }
+constexpr int sized_group(int size) { return 32 << size; }
 constexpr bool takes_group(const Format &format, int group) {
   return format.group == 0 ? group == 0 : kiln_format_takes(&format, static_cast<std::uint32_t>(group));
 }
@@ -58,9 +58,12 @@ constexpr bool are_well_formed() {
     const Format &format = row.format;
     if (format.bits != info(element_of(format)).bits || std::string_view(format.name) != row.name)
       return false;
-    if (format.group && (format.group != KILN_LEAST_GROUP || format.largest_group > sized_group(2)))
+    if (has_sizes(row) ? format.group != sized_group(0) || format.largest_group > sized_group(2)
+                       : format.group && format.group < KILN_LEAST_GROUP)
       return false;
     if ((format.group || format.has_zeros) && !format.scale_bits)
+      return false;
+    if (format.outer_bits ? !format.group || format.has_zeros : format.block || format.has_minimums)
       return false;
   }
   return true;
@@ -85,6 +88,24 @@ constexpr bool is_format_element(ElementType element) {
 }
 constexpr const Format *find_format(const Storage &storage) {
   return find_format(storage.element, storage.group, storage.has_zero);
+}
+
+/// Returns the row of a placement's format, whose group and third array are those of kiln_placement_t; null if there is
+/// none.
+constexpr const Format *find_placed_format(ElementType element, std::uint32_t group, bool has_third) {
+  for (const detail::FormatRow &row : detail::format_rows)
+    if (detail::element_of(row.format) == element && kiln_format_fits(&row.format, group, has_third))
+      return &row.format;
+  return nullptr;
+}
+/// Whether a build can quantise the rows that are multiplied by such a weight to int8 (dsl/SPEC.md, int8 activations).
+constexpr bool takes_int8_rows(ElementType element, std::int64_t group) {
+  return element == ElementType::i4 || (element == ElementType::i8 && group == 0);
+}
+/// Returns the numbers along K of an output that cannot be separated.
+constexpr std::int64_t whole_of(const Storage &storage) {
+  const Format *format = find_format(storage);
+  return format ? kiln_format_whole(format, storage.group) : 1;
 }
 
 /// Returns "int8", "none" for an unstated format, or "unknown" for a hand-written one.
@@ -141,16 +162,21 @@ constexpr std::array<char, 128> list_formats(Predicate is_listed, NameOf name_of
 inline constexpr auto format_names =
     detail::list_formats([](const detail::FormatRow &row) { return !row.format.has_zeros; },
                          [](const detail::FormatRow &row) { return row.name; });
-/// Those whose numbers are integers: "int8 or int4".
+/// Those that int8 rows are multiplied by: "int8 or int4".
 inline constexpr auto integer_format_names = detail::list_formats(
     [](const detail::FormatRow &row) {
-      return !row.format.has_zeros && info(detail::element_of(row.format)).kind == ElementKind::integer;
+      return !row.format.has_zeros && takes_int8_rows(detail::element_of(row.format), row.format.group);
     },
     [](const detail::FormatRow &row) { return row.name; });
-/// The element types of formats with fewer bits than f32: "f16 or i8".
-inline constexpr auto format_elements =
-    detail::list_formats([](const detail::FormatRow &row) { return !row.format.has_zeros && row.format.bits < 32; },
-                         [](const detail::FormatRow &row) { return name_of(detail::element_of(row.format)); });
+/// The element types of formats with fewer bits than f32, each once: "f16 or i8".
+inline constexpr auto format_elements = detail::list_formats(
+    [](const detail::FormatRow &row) {
+      const detail::FormatRow *first = detail::format_rows;
+      while (first->format.element != row.format.element)
+        ++first;
+      return first == &row && row.format.bits < 32;
+    },
+    [](const detail::FormatRow &row) { return name_of(detail::element_of(row.format)); });
 
 namespace detail {
 template <ElementType E> constexpr Storage storage_as() {
@@ -174,6 +200,19 @@ inline constexpr Storage int8 = Storage(ElementType::i8);
 inline constexpr Storage fp8 = Storage(ElementType::f8e4m3);
 /// An f32 weight that is quantised to 4-bit floats (e2m1) with a power of two as the scale per 32 numbers of an output.
 inline constexpr Storage mxfp4 = Storage(ElementType::f4e2m1, 32);
+/// An f32 weight that is quantised to 8-bit floats (e4m3) with one scale per 128 numbers of an output.
+inline constexpr Storage fp8_block = Storage(ElementType::f8e4m3, 128);
+/// An f32 weight that is quantised to 4-bit floats (e2m1) with an 8-bit float (e4m3) as the scale per 16 numbers, and
+/// an outer scale per output.
+inline constexpr Storage nvfp4 = Storage(ElementType::f4e2m1, 16);
+/// An f32 weight that is quantised to 8-bit integers with one scale per 32 numbers of an output: GGUF's Q8_0.
+inline constexpr Storage q8_0 = Storage(ElementType::i8, 32);
+/// An f32 weight that is quantised to 4-bit integers with a 6-bit scale and minimum per 32 numbers of an output, and
+/// outer ones per 256: GGUF's Q4_K.
+inline constexpr Storage q4_k = Storage(ElementType::u4, 32);
+/// An f32 weight that is quantised to 6-bit integers with an 8-bit scale per 16 numbers of an output, and an outer one
+/// per 256: GGUF's Q6_K.
+inline constexpr Storage q6_k = Storage(ElementType::i6, 16);
 /// An f32 weight that is quantised to 4-bit integers with one scale per group of each output.
 template <int Group = 32> inline constexpr Storage int4 = detail::storage_in_groups<Group, false>();
 /// An f32 weight that is quantised to 4-bit integers with one scale and one zero point per group of each output.

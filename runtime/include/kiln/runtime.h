@@ -93,7 +93,9 @@ typedef enum kiln_dtype_t {
   KILN_I4 = 6,     /* two in a byte; only weights */
   KILN_F8E4M3 = 7, /* only weights, as the next two */
   KILN_F4E2M1 = 8, /* two in a byte */
-  KILN_F8E8M0 = 9  /* only scales of weights */
+  KILN_F8E8M0 = 9, /* only scales of weights */
+  KILN_U4 = 10,    /* two in a byte; only weights, as the next one */
+  KILN_I6 = 11     /* four in three bytes */
 } kiln_dtype_t;
 
 /* The progress of a training, which save_training stores in addition to weights and states. */

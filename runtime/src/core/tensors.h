@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "core/model.h"
+#include "kiln/formats.h"
 #include "os/file.h"
 
 #ifdef __cplusplus
@@ -26,7 +27,7 @@ typedef struct kiln_tensor_t {
   const struct kiln_form_t *form; /* null: contiguous elements of dtype */
   const void *parts;              /* for the form */
 } kiln_tensor_t;
-/* A part of a matrix: `k_extent` elements of each of `rows` rows, in groups. */
+/* A part of a matrix: `k_extent` elements of each of `rows` rows, in groups; 0: without groups. */
 typedef struct kiln_part_t {
   size_t row, rows, first, k_extent, group;
 } kiln_part_t;
@@ -35,11 +36,11 @@ typedef struct kiln_part_t {
 typedef struct kiln_form_t {
   /* Reads `count` values from element `first` on. */
   void (*read)(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count);
-  /* Whether the values are stored as int4 in groups of this size along rows; is_centred: with a zero point of 8. If
-   * so, read_groups returns whole groups in the format of kiln_quantize_groups. Null: they are not. */
-  bool (*has_groups)(const kiln_tensor_t *tensor, uint32_t group, bool is_centred);
-  void (*read_groups)(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
-                      signed char *zeros);
+  /* Whether the numbers are those of a storage format with groups of this size along rows, so that they need not be
+   * quantised. If so, read_groups returns whole groups, or blocks, as the arrays of the format, [items][rows] each.
+   * Null: they are not. */
+  bool (*has_groups)(const kiln_tensor_t *tensor, const kiln_format_t *format, uint32_t group);
+  void (*read_groups)(const kiln_tensor_t *tensor, const kiln_part_t *part, char *const arrays[KILN_FORMAT_ARRAYS]);
 } kiln_form_t;
 typedef struct kiln_tensors_t {
   kiln_tensor_t *tensors;

@@ -269,21 +269,21 @@ static uint64_t beginning(const slice_t *slice, uint32_t dim) {
   return shard->dim == dim ? kiln_section_first(shard, shard->sections, slice->spans.rank) : 0;
 }
 
-/* Groups are preserved if the slice is one section that starts at a group boundary. */
-static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_centred) {
+/* Groups are preserved if the slice is one section that starts at a boundary of groups or blocks. */
+static bool has_groups(const kiln_tensor_t *tensor, const kiln_format_t *format, uint32_t group) {
   const slice_t *slice = tensor->parts;
   const kiln_form_t *form = slice->tensor->form;
-  return tensor->rank == 2 && slice->spans.shard->section_count == 1 && beginning(slice, 1) % group == 0 &&
-         form->has_groups && form->has_groups(slice->tensor, group, is_centred);
+  return tensor->rank == 2 && slice->spans.shard->section_count == 1 &&
+         beginning(slice, 1) % kiln_format_whole(format, group) == 0 && form->has_groups &&
+         form->has_groups(slice->tensor, format, group);
 }
 
-static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
-                        signed char *zeros) {
+static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, char *const arrays[KILN_FORMAT_ARRAYS]) {
   const slice_t *slice = tensor->parts;
   kiln_part_t moved = *part;
   moved.row += (size_t)beginning(slice, 0);
   moved.first += (size_t)beginning(slice, 1);
-  slice->tensor->form->read_groups(slice->tensor, &moved, words, scales, zeros);
+  slice->tensor->form->read_groups(slice->tensor, &moved, arrays);
 }
 
 static const kiln_form_t slice_form = {read_slice, has_groups, read_groups};

@@ -63,25 +63,19 @@ static void read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t 
   }
 }
 
-static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_centred) {
+static bool has_groups(const kiln_tensor_t *tensor, const kiln_format_t *format, uint32_t group) {
   const kiln_int4_t *matrix = tensor->parts;
-  if (matrix->scale_dtype != KILN_F16 || matrix->inputs % group)
+  if (format->element != KILN_I4 || matrix->scale_dtype != KILN_F16 || matrix->inputs % group)
     return false;
   if (!matrix->groups && matrix->group != group)
     return false;
   for (uint64_t input = 0; matrix->groups && input < matrix->inputs; ++input)
     if (group_of(matrix, input) != input / group)
       return false;
-  for (uint64_t i = 0, words = matrix->inputs / group * (matrix->outputs / 8); is_centred && i < words; ++i)
+  for (uint64_t i = 0, words = matrix->inputs / group * (matrix->outputs / 8); !format->has_zeros && i < words; ++i)
     if (word_at(matrix->zeros, i) != (8u - matrix->more) * 0x11111111u)
       return false;
   return true;
-}
-
-/* Spreads four elements of a word to the low nibbles of its bytes. */
-static inline uint32_t spread(uint32_t half) {
-  half = (half | half << 8) & 0x00FF00FF;
-  return (half | half << 4) & 0x0F0F0F0F;
 }
 
 /* Returns eight inputs of an output, the first in the lowest bits. */
@@ -94,14 +88,16 @@ static inline uint32_t inputs_at(const kiln_int4_t *matrix, uint64_t output, uin
   return word;
 }
 
-static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
-                        signed char *zeros) {
+static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, char *const arrays[KILN_FORMAT_ARRAYS]) {
   const kiln_int4_t *matrix = tensor->parts;
+  uint32_t *const words = (uint32_t *)(void *)arrays[0];
+  char *const scales = arrays[1];
+  signed char *const zeros = (signed char *)arrays[2];
   const uint64_t first_group = part->first / part->group;
   for (size_t i = 0; i < part->k_extent / KILN_WORD_ELEMENTS; ++i)
     for (size_t n = 0; n < part->rows; ++n) {
       const uint32_t word = inputs_at(matrix, part->row + n, part->first + i * KILN_WORD_ELEMENTS);
-      words[i * part->rows + n] = (spread(word & 0xFFFF) | spread(word >> 16) << 4) ^ 0x88888888;
+      words[i * part->rows + n] = kiln_order_nibbles(word) ^ 0x88888888;
     }
   for (size_t i = 0; i < part->k_extent / part->group; ++i) {
     memcpy(scales + i * part->rows * 2, matrix->scales + ((first_group + i) * matrix->outputs + part->row) * 2,

@@ -105,11 +105,29 @@ typedef struct kiln_f4_t {
 } kiln_f4_t;
 extern const kiln_form_t kiln_f4_form;
 
+/* The parts of a matrix of e2m1 numbers, two in a byte, of which 16 along a row share an e4m3; all share an f32. */
+typedef struct kiln_nvfp4_t {
+  const char *numbers, *scales, *outer;
+  uint64_t columns;
+} kiln_nvfp4_t;
+extern const kiln_form_t kiln_nvfp4_form;
+
 typedef union kiln_matrix_t {
   kiln_int4_t int4;
   kiln_f8_t f8;
   kiln_f4_t f4;
+  kiln_nvfp4_t nvfp4;
 } kiln_matrix_t;
+
+/* Spreads four elements of a word to the low nibbles of its bytes. */
+static inline uint32_t kiln_spread_nibbles(uint32_t half) {
+  half = (half | half << 8) & 0x00FF00FF;
+  return (half | half << 4) & 0x0F0F0F0F;
+}
+/* Returns the word of a storage format, see KILN_FORMAT_BIT, of eight 4-bit elements, the first in the lowest bits. */
+static inline uint32_t kiln_order_nibbles(uint32_t word) {
+  return kiln_spread_nibbles(word & 0xFFFF) | kiln_spread_nibbles(word >> 16) << 4;
+}
 
 /* quantized.c */
 

@@ -97,22 +97,23 @@ static int64_t index_in_file(const kiln_packing_t *packing, int64_t index) {
 static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tensor_t *tensor, kiln_error_t *error) {
   const kiln_weight_t *weight = packing->weight;
   const kiln_placement_t *placement = packing->placement;
+  kiln_format_array_t arrays[KILN_FORMAT_ARRAYS];
+  const kiln_format_t *const format = kiln_format_of(placement, arrays);
   char text[KILN_NAME_SHOWN + 1], place[KILN_SHAPE_TEXT_BYTES];
   int64_t indices[KILN_MAX_RANK];
   float value = 0;
   const uint64_t count = kiln_elements_except(weight, weight->rank);
   const kiln_rounding_t callers = kiln_rounding_begin();
-  uint64_t at =
-      kiln_quantize_find(tensor, count, kiln_pack_groups_fit(placement, tensor) ? KILN_F32 : placement->dtype, &value);
+  const bool is_held = kiln_pack_groups_fit(placement, tensor);
+  uint64_t at = kiln_quantize_find(tensor, count, is_held ? kiln_format_find(KILN_F32, 0, false) : format, &value);
   kiln_rounding_end(callers);
   for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
   if (packing->shard && packing->shard->section_count > 0)
     indices[packing->shard->dim] = index_in_file(packing, indices[packing->shard->dim]);
-  return kiln_error_set(error, KILN_WEIGHT_VALUE,
-                        "tensor \"%s\": value does not fit; expected one of %s, got %.9g at %s",
-                        kiln_name_text(packing->name, text), kiln_format_find(placement->dtype, false)->text,
-                        (double)value, kiln_shape_text(place, weight->rank, indices));
+  return kiln_error_set(
+      error, KILN_WEIGHT_VALUE, "tensor \"%s\": value does not fit; expected one of %s, got %.9g at %s",
+      kiln_name_text(packing->name, text), format->text, (double)value, kiln_shape_text(place, weight->rank, indices));
 }
 
 kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, const kiln_tensor_t *tensor, kiln_error_t *error) {

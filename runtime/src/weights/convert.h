@@ -51,15 +51,15 @@ void kiln_rounding_end(kiln_rounding_t callers);
  * element `first`. They are initially zero. */
 void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t first, size_t rows, size_t columns,
                          bool of_rows);
-/* Converts the largest magnitudes to the scales of a matrix that is quantised to the type `stored`. */
-bool kiln_quantize_scales(float *most, size_t count, uint32_t stored);
+/* Divides the largest magnitudes, which gives the scales of a matrix that is quantised to the format. */
+bool kiln_quantize_scales(float *most, size_t count, const kiln_format_t *format, float divisor);
 /* Quantises a matrix to the type `stored`; `scales`: those of its columns, or null. */
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
-/* Whether all elements can be stored in this type. */
-bool kiln_quantize_fits(const float *from, size_t count, uint32_t stored);
-/* Returns the first element that cannot be stored, and its value; `count`: there is none. F32 can store finite
+/* Whether all elements can be stored in this format. */
+bool kiln_quantize_fits(const float *from, size_t count, const kiln_format_t *format);
+/* Returns the first element that cannot be stored, and its value; `count`: there is none. f32 can store finite
  * values. */
-uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_t stored, float *value);
+uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, const kiln_format_t *format, float *value);
 
 /* small_floats.c; small_floats_none.c takes its place in libraries without such weights. */
 
@@ -69,6 +69,16 @@ void kiln_quantize_to_f8(char *to, const float *from, size_t rows, size_t column
 /* kiln_quantize_groups to e2m1; scales are e8m0, and zeros are not used. */
 bool kiln_quantize_to_f4(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t k_extent,
                          size_t columns, size_t group);
+
+/* block_formats.c; block_formats_none.c takes its place in libraries without such weights. */
+
+/* Quantises whole blocks of a matrix [k_extent][columns] to a format of which kiln_format_has_blocks is true, whose arrays are [items][columns] here. The
+ * third array already has the outer scales if they are those of whole outputs. */
+bool kiln_quantize_blocks(const kiln_format_t *format, char *const arrays[KILN_FORMAT_ARRAYS], const float *from,
+                          size_t k_extent, size_t columns);
+/* kiln_format_decode for formats with outer scales. */
+float kiln_decode_block(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], size_t stride,
+                        uint64_t k);
 
 /* quantize_groups.c */
 

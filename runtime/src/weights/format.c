@@ -10,15 +10,15 @@ static const kiln_format_t formats[] = {
 #include "kiln/formats.def"
 };
 
-const kiln_format_t *kiln_format_find(uint32_t dtype, bool has_zeros) {
+const kiln_format_t *kiln_format_find(uint32_t dtype, uint32_t group, bool has_third) {
   const kiln_format_t *format = formats + sizeof formats / sizeof *formats - 1;
-  while (format > formats && (format->element != dtype || (format->group && format->has_zeros != has_zeros)))
+  while (format > formats && (format->element != dtype || !kiln_format_fits(format, group, has_third)))
     --format;
   return format;
 }
 
 const kiln_format_t *kiln_format_of(const kiln_placement_t *placement, kiln_format_array_t arrays[KILN_FORMAT_ARRAYS]) {
-  const kiln_format_t *const format = kiln_format_find(placement->dtype, placement->zeros != 0);
+  const kiln_format_t *const format = kiln_format_find(placement->dtype, placement->group, placement->zeros != 0);
   kiln_format_arrays(format, placement->group, arrays);
   arrays[1].offset = placement->scales;
   arrays[2].offset = placement->zeros;
@@ -47,9 +47,12 @@ float kiln_widen_e8m0(char code) {
   return value;
 }
 
-float kiln_format_decode(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], uint64_t k) {
+float kiln_format_decode(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], size_t stride,
+                         uint64_t k) {
   float value, scale;
   int32_t number;
+  if (format->outer_bits)
+    return kiln_decode_block(format, items, stride, k);
   if (!format->scale_bits) {
     kiln_convert_widen(&value, items[0], 1, format->element);
     return value;

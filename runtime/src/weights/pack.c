@@ -6,6 +6,7 @@
 #include "weights/pack.h"
 #include "readers/files.h"
 #include "weights/convert.h"
+#include "weights/format.h"
 
 #include <string.h>
 #if defined(__SSE2__)
@@ -183,6 +184,12 @@ static void pass_elements(const kiln_tiling_t *tiling, const kiln_tensor_t *tens
     kiln_pack_pass(tiling, tensor->data + kiln_safetensors_stored_bytes(tensor->dtype, elements));
 }
 
+/* Converts the largest magnitudes of outputs to their scales. */
+static bool make_scales(const kiln_tiling_t *tiling, float *most, size_t count) {
+  const kiln_format_t *const format = kiln_format_find(tiling->dtype, 0, false);
+  return kiln_quantize_scales(most, count, format, format->divisor);
+}
+
 /* Computes the scales of the columns, for which it reads the whole matrix. */
 static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, size_t rows, size_t columns) {
   memset(tiling->scales, 0, columns * sizeof *tiling->scales);
@@ -192,7 +199,7 @@ static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t 
   }
   if (tiling->reader)
     tiling->reader->kept = tensor->data; /* it is read a second time */
-  return kiln_quantize_scales(tiling->scales, columns, tiling->dtype);
+  return make_scales(tiling, tiling->scales, columns);
 }
 
 /* Interleaves `factor` rows (VNNI layout), zero-padded. Inlined for each interleaving factor. */
@@ -242,7 +249,7 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
     if (scales && is_turned) {
       memset(scales + row, 0, high * sizeof *scales);
       kiln_quantize_raise(scales + row, tensor, row * columns, high, columns, true);
-      if (!kiln_quantize_scales(scales + row, high, tiling->dtype))
+      if (!make_scales(tiling, scales + row, high))
         return false;
     }
     for (size_t column = 0; column < columns; column += width) {
@@ -302,7 +309,7 @@ static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reade
     kiln_pack_matrix(&tiling, tensor->data, rows, columns);
   } else {
     const kiln_rounding_t callers = kiln_rounding_begin();
-    if (placement->group >= KILN_LEAST_GROUP) {
+    if (placement->group >= KILN_LEAST_GROUP || kiln_pack_groups_fit(placement, tensor)) {
       is_packed = kiln_pack_groups(&tiling, placement, tensor, rows, columns);
     } else {
       if (placement->group)

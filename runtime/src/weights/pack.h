@@ -62,10 +62,11 @@ void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows
 
 /* pack_groups.c */
 
-/* kiln_pack_weight for formats with groups; rows, columns: those of the weight as a matrix. */
+/* kiln_pack_weight for formats with groups, and for tensors that are stored unchanged; rows, columns: those of the
+ * weight as a matrix. */
 bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const kiln_tensor_t *tensor,
                       size_t rows, size_t columns);
-/* Whether the placement can store the int4 values of a tensor unchanged. */
+/* Whether the placement can store the numbers and scales of a tensor unchanged. */
 bool kiln_pack_groups_fit(const kiln_placement_t *placement, const kiln_tensor_t *tensor);
 
 #ifdef __cplusplus

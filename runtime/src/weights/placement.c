@@ -27,7 +27,7 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
   if (!kiln_is_stored(weight, placement))
     return placement->scales ? 0 : kiln_safetensors_stored_bytes(placement->dtype, outputs * k_extent);
   if (weight->dtype != KILN_F32 || tile == 0 || format->element != placement->dtype ||
-      !kiln_format_takes(format, group) || (group >= KILN_LEAST_GROUP && k_extent % group) ||
+      !kiln_format_takes(format, group) || k_extent % kiln_format_whole(format, group) ||
       (placement->scales | placement->zeros | placement->offset | placement->stride) % sizeof(float))
     return 0;
   /* Kernels read the scales and sums of whole tiles. */

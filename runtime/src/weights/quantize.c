@@ -50,7 +50,7 @@ static inline int32_t bits_of(const float *value) {
 static inline int32_t magnitude_of(const float *value) { return bits_of(value) & 0x7FFFFFFF; }
 
 /* The largest magnitude that can be stored. */
-static int32_t limit_of(uint32_t stored) { return bits_of(&kiln_format_find(stored, false)->limit); }
+static int32_t limit_of(const kiln_format_t *format) { return bits_of(&format->limit); }
 
 /* Whether any magnitude exceeds the limit. */
 static bool exceeds(const float *line, size_t count, int32_t limit) {
@@ -101,11 +101,11 @@ void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t firs
     }
 }
 
-bool kiln_quantize_scales(float *most, size_t count, uint32_t stored) {
-  if (!kiln_quantize_fits(most, count, stored))
+bool kiln_quantize_scales(float *most, size_t count, const kiln_format_t *format, float divisor) {
+  if (!kiln_quantize_fits(most, count, format))
     return false;
   for (size_t i = 0; i < count; ++i)
-    most[i] /= kiln_format_find(stored, false)->divisor;
+    most[i] /= divisor;
   return true;
 }
 
@@ -123,14 +123,14 @@ static void quantize_line(char *restrict to, const float *restrict line, const f
   }
 }
 
-bool kiln_quantize_fits(const float *from, size_t count, uint32_t stored) {
-  return !exceeds(from, count, limit_of(stored));
+bool kiln_quantize_fits(const float *from, size_t count, const kiln_format_t *format) {
+  return !exceeds(from, count, limit_of(format));
 }
 
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales) {
   if (!scales) {
     kiln_convert_narrow(to, from, rows * columns, stored);
-    return kiln_quantize_fits(from, rows * columns, stored);
+    return kiln_quantize_fits(from, rows * columns, kiln_format_find(stored, 0, false));
   }
   if (stored != KILN_I8)
     kiln_quantize_to_f8(to, from, rows, columns, scales);
@@ -140,10 +140,10 @@ bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, si
   return true;
 }
 
-uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_t stored, float *value) {
+uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, const kiln_format_t *format, float *value) {
   for (uint64_t i = 0; i < count; ++i) {
     kiln_convert_read(tensor, value, i, 1);
-    if (magnitude_of(value) > limit_of(stored))
+    if (magnitude_of(value) > limit_of(format))
       return i;
   }
   return count;

@@ -3,6 +3,7 @@
  * and z, and an s, and a z if there are zero points, for each group along K of each output. Scales are rounded to
  * f16 before w is divided by them. Here K is along the rows, outputs along the columns, so that the loops vectorise. */
 #include "weights/convert.h"
+#include "weights/format.h"
 
 #include <string.h>
 
@@ -65,5 +66,5 @@ bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, con
       }
     }
   }
-  return kiln_quantize_fits(from, k_extent * columns, KILN_I4);
+  return kiln_quantize_fits(from, k_extent * columns, kiln_format_find(KILN_I4, (uint32_t)group, zeros != NULL));
 }

@@ -2,32 +2,10 @@
 /* Quantisation of an f32 weight to floats of a byte or less (dsl/SPEC.md, Quantised weights). Only libraries with such
  * weights have this file; the others have small_floats_none.c. */
 #include "weights/convert.h"
+#include "weights/format.h"
+#include "weights/round_small.h"
 
 #include <string.h>
-
-static inline int32_t bits_of(const float *value) {
-  int32_t bits;
-  memcpy(&bits, value, sizeof bits);
-  return bits;
-}
-
-/* Rounds to a float with `fraction` bits of fraction: to nearest even, and to the largest number, whose bits as an f32
- * are `most`, if the value is larger. normal: the bits of the smallest normal number. Adding a number whose neighbours
- * are a unit in the last place apart rounds, and counts these units; the exponent adds those of each power of two above
- * the smallest normal number. The sign is bit 31. */
-static inline uint32_t round_small(const float *value, int32_t most, int32_t normal, int fraction) {
-  const int32_t bits = bits_of(value);
-  int32_t magnitude = bits & 0x7FFFFFFF;
-  magnitude = magnitude > most ? most : magnitude;
-  const int32_t exponent = (magnitude < normal ? normal : magnitude) >> 23, unit_bits = (exponent + 23 - fraction)
-                                                                                        << 23;
-  float size, unit;
-  memcpy(&size, &magnitude, sizeof size);
-  memcpy(&unit, &unit_bits, sizeof unit);
-  const float sum = size + unit;
-  return (uint32_t)(bits_of(&sum) - unit_bits + ((exponent - (normal >> 23)) << fraction)) |
-         ((uint32_t)bits & 0x80000000u);
-}
 
 /* If the scale is 0, all values are 0 and are divided by 1. A subnormal scale may be so imprecise that a quotient
  * exceeds 448, the largest e4m3; the smallest normal one is 2^-6. */
@@ -35,11 +13,12 @@ void kiln_quantize_to_f8(char *restrict to, const float *restrict from, size_t r
                          const float *restrict scales) {
   for (size_t row = 0; row < rows; ++row, from += columns, to += columns)
     for (size_t i = 0; i < columns; ++i) {
-      const int32_t scale_bits = bits_of(scales + i), divisor_bits = scale_bits | (-(scale_bits == 0) & 0x3F800000);
+      const int32_t scale_bits = kiln_float_bits(scales + i),
+                    divisor_bits = scale_bits | (-(scale_bits == 0) & 0x3F800000);
       float divisor;
       memcpy(&divisor, &divisor_bits, sizeof divisor);
       const float quotient = from[i] / divisor;
-      const uint32_t code = round_small(&quotient, 0x43E00000, 0x3C800000, 3);
+      const uint32_t code = kiln_round_small(&quotient, 0x43E00000, 0x3C800000, 3);
       to[i] = (char)(code | code >> 24);
     }
 }
@@ -55,7 +34,7 @@ bool kiln_quantize_to_f4(uint32_t *words, char *scales, signed char *zeros, cons
     float factors[KILN_GROUP_COLUMNS];
     for (size_t k = first; k < first + group; ++k)
       for (size_t n = 0; n < columns; ++n) {
-        const int32_t magnitude = bits_of(from + k * columns + n) & 0x7FFFFFFF;
+        const int32_t magnitude = kiln_float_bits(from + k * columns + n) & 0x7FFFFFFF;
         most[n] = magnitude > most[n] ? magnitude : most[n];
       }
     for (size_t n = 0; n < columns; ++n) {
@@ -66,9 +45,9 @@ bool kiln_quantize_to_f4(uint32_t *words, char *scales, signed char *zeros, cons
     for (size_t k = first; k < first + group; ++k)
       for (size_t n = 0; n < columns; ++n) {
         const float quotient = from[k * columns + n] * factors[n];
-        const uint32_t code = round_small(&quotient, 0x40C00000, 0x3F800000, 1);
+        const uint32_t code = kiln_round_small(&quotient, 0x40C00000, 0x3F800000, 1);
         words[k / KILN_WORD_ELEMENTS * columns + n] |= ((code & 7) | code >> 28) << KILN_FORMAT_BIT(k);
       }
   }
-  return kiln_quantize_fits(from, k_extent * columns, KILN_F4E2M1);
+  return kiln_quantize_fits(from, k_extent * columns, kiln_format_find(KILN_F4E2M1, (uint32_t)group, false));
 }

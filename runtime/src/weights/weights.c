@@ -25,7 +25,7 @@ static void copy_tiled(char *packed, const kiln_weight_t *weight, const kiln_pla
   kiln_format_array_t arrays[KILN_FORMAT_ARRAYS];
   const kiln_format_t *const format = kiln_format_of(placement, arrays);
   if (!is_stored)
-    arrays[0] = (kiln_format_array_t){0, (uint32_t)bytes, 1};
+    arrays[0] = (kiln_format_array_t){0, (uint32_t)bytes, 1, 1};
   const kiln_rounding_t callers = kiln_rounding_begin();
   uint64_t row = elements->first / columns, column = elements->first % columns;
   for (uint64_t at = 0; at < elements->count * bytes; at += bytes) {
@@ -35,7 +35,8 @@ static void copy_tiled(char *packed, const kiln_weight_t *weight, const kiln_pla
       items[i] =
           packed + arrays[i].offset + kiln_format_item(&arrays[i], placement->tile, k_extent, n, k) * arrays[i].bytes;
     if (is_stored) {
-      const float value = kiln_format_decode(format, (const char *const *)items, k % arrays[0].each);
+      const float value = kiln_format_decode(format, (const char *const *)items,
+                                             placement->tile * (size_t)arrays[0].bytes, k % arrays[0].each);
       memcpy(elements->to + at, &value, sizeof value);
     } else if (elements->from) {
       memcpy(items[0], elements->from + at, bytes);

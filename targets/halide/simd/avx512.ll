@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; Converts the i4 in the lowest four bits of each lane to f32, whatever the other bits are, with a table of sixteen
+; Converts the i4 or u4 in the lowest four bits of each lane to f32, whatever the other bits are, with a table of sixteen
 ; floats in a register; and converts a whole vector of f32 to f16 (f16c.ll).
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
@@ -15,6 +15,17 @@ define weak_odr float @kiln_simd_i4(i32 %bits) alwaysinline nounwind readnone {
 
 define weak_odr <16 x float> @kiln_simd_i4x16(<16 x i32> %bits) alwaysinline nounwind readnone {
   %float = call <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float> <float 0.0, float 1.0, float 2.0, float 3.0, float 4.0, float 5.0, float 6.0, float 7.0, float -8.0, float -7.0, float -6.0, float -5.0, float -4.0, float -3.0, float -2.0, float -1.0>, <16 x i32> %bits)
+  ret <16 x float> %float
+}
+
+define weak_odr float @kiln_simd_u4(i32 %bits) alwaysinline nounwind readnone {
+  %low = and i32 %bits, 15
+  %float = uitofp i32 %low to float
+  ret float %float
+}
+
+define weak_odr <16 x float> @kiln_simd_u4x16(<16 x i32> %bits) alwaysinline nounwind readnone {
+  %float = call <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float> <float 0.0, float 1.0, float 2.0, float 3.0, float 4.0, float 5.0, float 6.0, float 7.0, float 8.0, float 9.0, float 10.0, float 11.0, float 12.0, float 13.0, float 14.0, float 15.0>, <16 x i32> %bits)
   ret <16 x float> %float
 }
 

@@ -157,11 +157,13 @@ Exprs ContractionBuilder::readInterleaved() const {
   return words;
 }
 
-/// Multiplies the sum of a group of K by its scale.
+/// Multiplies the sum of a group of K by its scale, unless its numbers were scaled as they were read.
 Expr ContractionBuilder::scaledGroup(const Expr &sum) {
   loops[shape.reduction[0]] = tiled.pieces.x * int(group);
-  if (!shape.group)
-    return sum * translator.scaleOf(op, shape.b, loops);
+  if (!shape.group) {
+    const Expr scale = translator.scaleOf(op, shape.b, loops);
+    return scale.defined() ? sum * scale : sum;
+  }
   Exprs indices = interleavedIndex();
   indices.insert(indices.begin(), tiled.pieces.x);
   return translator.scaledGroup(shape, sum, tiled.groupSums(indices), loops);

@@ -61,6 +61,7 @@ private:
   void scheduleK(Halide::Stage update, Halide::RVar k, Var part, int steps);
   void scheduleLoops(Func store, const ColumnLoops &columns);
   void scheduleStore(Func store, const Expr &columns);
+  kiln_format_array_t itemsOfNumbers() const;
 
   Contraction shape;
   MachineModel machine;
@@ -138,7 +139,8 @@ RowTile SkinnyGemmStrategy::buildTile(Translator &translator, int height, const 
     tile.sums(column, inTile, number, part) =
         Halide::strict_float(before + translator.scaledGroup(shape, sum, rowSum, loops));
   } else {
-    tile.sums(column, inTile, number, part) = before + sum * translator.scaleOf(op, shape.b, loops);
+    const Expr scale = translator.scaleOf(op, shape.b, loops); // undefined: numbers are scaled as they are read
+    tile.sums(column, inTile, number, part) = before + (scale.defined() ? sum * scale : sum);
   }
   return tile;
 }
@@ -316,16 +318,25 @@ void SkinnyGemmStrategy::scheduleStore(Func func, const Expr &columns) {
   }
 }
 
+/// Returns how many items of the weight's first array have how many numbers along K of a group.
+kiln_format_array_t SkinnyGemmStrategy::itemsOfNumbers() const {
+  auto type = cast<RankedTensorType>(linalg::GenericOp(shape.op)->getOperand(shape.b).getType());
+  const mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
+  if (!storage || !storage.isGrouped())
+    return {0, 0, 1, 1};
+  return mlir::kiln::getFormatArrays(cast<mlir::kiln::TiledAttr>(type.getEncoding()))[0];
+}
+
 void SkinnyGemmStrategy::schedule(Translator &translator, const ScheduleConfig &) {
   if (wideRows.defined()) {
     const Expr width = translator.extent(shape.op->getOperand(shape.a), wideRows.dimensions() - 1);
     wideRows.compute_root();
     vectorizeGuarded(wideRows, dimensionVar(0), width, lanes);
   }
-  if (prefetch)
-    translator.prefetch(shape.op, shape.b,
-                        prefetch * shape.tile /
-                            (translator.groupOf(shape.op, shape.b) ? mlir::kiln::elementsOfWord : 1));
+  if (prefetch) {
+    const kiln_format_array_t items = itemsOfNumbers();
+    translator.prefetch(shape.op, shape.b, prefetch * shape.tile * items.per / items.each);
+  }
   placeAtRoot(translator, {shape.op}, lanes);
   if (!isFused) {
     store.compute_root();

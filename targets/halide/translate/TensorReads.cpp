@@ -30,18 +30,30 @@ Expr Translator::narrow(Type type, const Expr &number) {
   return halide::narrow(type, number, vectorFunctions);
 }
 
-/// Returns the element k along K of a word of eight i4 (u32) as a float. Without a table in a register (AVX-512), its
-/// four bits, plus 8, become mantissa bits of a float that is so large that they count integers, which needs neither a
-/// shift per element nor a conversion.
-Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
+/// Returns the element k along K of a word of eight i4 or u4 (u32) as a float. Without a table in a register (AVX-512),
+/// its four bits, of an i4 plus 8, become mantissa bits of a float that is so large that they count integers, which
+/// needs neither a shift per element nor a conversion.
+Expr Translator::floatOfWord(const Expr &word, const Expr &k, bool isSigned) {
   auto bits = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
   usesVectorFunctions |= vectorFunctions.hasAvx512;
   if (vectorFunctions.hasAvx512)
-    return floatOfI4(word >> bits(KILN_FORMAT_BIT(k)));
-  Expr half = (word ^ bits(Expr(0x88888888u))) >> bits(k / 2 % 2 * 16), bit = bits(k % 2 * 8 + k / 4 % 2 * 4);
+    return (isSigned ? floatOfI4 : floatOfU4)(word >> bits(KILN_FORMAT_BIT(k)));
+  Expr half = (isSigned ? word ^ bits(Expr(0x88888888u)) : word) >> bits(k / 2 % 2 * 16),
+       bit = bits(k % 2 * 8 + k / 4 % 2 * 4);
   Expr exponent = (bits(127 + 23) - bit) << 23;
   Expr large = Halide::reinterpret<float>((half & (bits(15) << bit)) | exponent);
-  return Halide::strict_float(large - (Halide::reinterpret<float>(exponent) + 8));
+  return Halide::strict_float(large - (Halide::reinterpret<float>(exponent) + (isSigned ? 8 : 0)));
+}
+
+/// Returns an i6 as a float: its low four bits are those of a word of eight, the others are in the third word of
+/// sixteen numbers, and 32 is added to it.
+Expr Translator::floatOfSixBits(const Source &source, const Place &place) {
+  auto bits = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
+  const int numbers = KILN_SIX_ELEMENTS, half = KILN_WORD_ELEMENTS;
+  Expr k = place.kIndex, words = k / numbers * 3;
+  Expr low = source.func(place.inTile, words + k % numbers / half, place.tile) >> bits(KILN_FORMAT_BIT(k)) & 15,
+       high = source.func(place.inTile, words + 2, place.tile) >> bits(KILN_FORMAT_HIGH_BIT(k)) & 3;
+  return Halide::cast<float>(Halide::cast<int32_t>(low | high << 4) - 32);
 }
 
 /// Returns a small float of `width` bits (u16), of which `fraction` are its fraction, divided by 2 to the power of
@@ -51,55 +63,109 @@ Expr Translator::widenSmallFloat(const Expr &bits, int width, int fraction) {
   const int sign = 1 << (width - 1);
   Expr half =
       ((bits & uint16_t(sign)) << uint16_t(16 - width)) | ((bits & uint16_t(sign - 1)) << uint16_t(10 - fraction));
-  return widen(mlir::Float16Type::get(kernel.getContext()), half);
+  return widenHalf(half);
 }
 
-/// Returns by how much the bias of f16 is larger. Scales are multiplied by 2 to this power, which is exact.
-static int biasOf(mlir::kiln::StorageAttr storage) { return storage.isGrouped() ? 14 : 8; }
+Expr Translator::widenHalf(const Expr &bits) { return widen(mlir::Float16Type::get(kernel.getContext()), bits); }
+
+/// By how much the bias of f16 is larger than that of e4m3 and e2m1.
+constexpr int e4m3Bias = 8, e2m1Bias = 14;
+
+/// Returns by how much the bias of f16 is larger than that of the numbers. Scales are multiplied by 2 to this power,
+/// which is exact.
+static int biasOf(mlir::kiln::StorageAttr storage) {
+  return mlir::kiln::getFormat(storage).element == KILN_ROW_F4E2M1 ? e2m1Bias : e4m3Bias;
+}
 
 static bool isSmallFloat(mlir::kiln::StorageAttr storage) {
   return isa<FloatType>(storage.getElement()) && !mlir::kiln::isHalfFloat(storage.getElement());
 }
 
+/// Returns the outer scale of a number.
+Expr Translator::outerAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
+  const Format &format = mlir::kiln::getFormat(storage);
+  if (!format.block)
+    return source.thirds(place.inTile, place.tile);
+  Expr outer = source.thirds(place.inTile, place.kIndex / int(format.block), place.tile);
+  return widenHalf(format.has_minimums ? Halide::cast<uint16_t>(outer & 0xFFFFu) : outer);
+}
+
 Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
+  const Format &format = mlir::kiln::getFormat(storage);
   if (!storage.isGrouped()) {
     Expr scale = source.scales(place.inTile, place.tile);
     return isSmallFloat(storage) ? scale * float(1 << biasOf(storage)) : scale;
   }
-  if (isSmallFloat(storage)) { // the exponent of a power of two, as in an f32
-    Expr exponent = source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile);
-    Expr bits = Halide::cast<uint32_t>(Halide::reinterpret<uint8_t>(exponent));
+  Expr scale = source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile);
+  switch (format.scale) {
+  case KILN_ROW_F32:
+    return scale * float(1 << biasOf(storage));
+  case KILN_ROW_F16:
+    return widenHalf(scale);
+  case KILN_ROW_F8E8M0: { // the exponent of a power of two, as in an f32
+    Expr bits = Halide::cast<uint32_t>(Halide::reinterpret<uint8_t>(scale));
     return Halide::reinterpret<float>((bits + biasOf(storage)) << 23);
   }
-  return widen(mlir::Float16Type::get(kernel.getContext()),
-               source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
+  case KILN_ROW_F8E4M3: {
+    Expr small = widenSmallFloat(Halide::cast<uint16_t>(Halide::reinterpret<uint8_t>(scale)), 8, 3);
+    return small * (outerAt(source, storage, place) * float(1 << (biasOf(storage) + e4m3Bias)));
+  }
+  default: // an integer; with a minimum in the high half of the item
+    return Halide::cast<float>(format.has_minimums ? scale & 0xFF : scale) * outerAt(source, storage, place);
+  }
+}
+
+/// Returns `number` times its scale, less the product of its minimum and the outer one, rounded once: both products are
+/// exact, so that a fused multiply-add has the same bits.
+Expr Translator::minusMinimum(const Source &source, mlir::kiln::StorageAttr storage, const Place &place,
+                              const Expr &number) {
+  Expr pair = source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile);
+  Expr outers = source.thirds(place.inTile, place.kIndex / int(mlir::kiln::getFormat(storage).block), place.tile);
+  Expr minimum = Halide::cast<float>(pair >> 8 & 0xFF) * widenHalf(Halide::cast<uint16_t>(outers >> 16u));
+  Expr scale = scaleAt(source, storage, place);
+  if (!vectorFunctions.hasFma)
+    return Halide::strict_float(number * scale - minimum);
+  usesVectorFunctions = true;
+  return fusedMultiplyAdd(number, scale, -minimum);
+}
+
+/// Returns an element of a tiled weight without its scale. A small float is divided by 2 to the power of biasOf().
+Expr Translator::readNumber(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
+  const Format &format = mlir::kiln::getFormat(storage);
+  if (format.element == KILN_ROW_I6)
+    return floatOfSixBits(source, place);
+  if (format.bits < 8) {
+    Expr word = source.func(place.inTile, place.kIndex / int(mlir::kiln::elementsOfWord), place.tile);
+    if (!isSmallFloat(storage))
+      return floatOfWord(word, place.kIndex, format.element == KILN_ROW_I4);
+    return widenSmallFloat(Halide::cast<uint16_t>(word >> Halide::cast<uint32_t>(KILN_FORMAT_BIT(place.kIndex)) & 15),
+                           4, 1);
+  }
+  Expr value = source.func(place.inTile, place.kIndex, place.tile);
+  if (mlir::kiln::isHalfFloat(storage.getElement()))
+    return widen(storage.getElement(), value);
+  return isSmallFloat(storage) ? widenSmallFloat(Halide::cast<uint16_t>(Halide::reinterpret<uint8_t>(value)), 8, 3)
+                               : Halide::cast<float>(value);
 }
 
 Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled) {
   mlir::kiln::StorageAttr storage = layout.getStorage();
+  if (!storage)
+    return source.func(place.inTile, place.kIndex, place.tile);
+  const Format &format = mlir::kiln::getFormat(storage);
   Expr value;
-  if (storage && storage.isGrouped()) {
-    Expr word = source.func(place.inTile, place.kIndex / int(mlir::kiln::elementsOfWord), place.tile);
-    if (isSmallFloat(storage))
-      value = widenSmallFloat(
-          Halide::cast<uint16_t>(word >> Halide::cast<uint32_t>(KILN_FORMAT_BIT(place.kIndex)) & 15), 4, 1);
-    else
-      value = floatOfWord(word, place.kIndex);
-    if (source.zeros.defined())
-      value -= Halide::cast<float>(source.zeros(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
-  } else if (layout.isVnni()) {
+  if (layout.isVnni()) {
     const int word = int(layout.getInterleave());
     Expr bits = source.func(place.inTile, place.kIndex / word, place.tile);
     Expr shift = Halide::cast(bits.type(), place.kIndex % word * 8);
     value = Halide::cast<float>(Halide::cast<int8_t>(bits >> shift));
   } else {
-    value = source.func(place.inTile, place.kIndex, place.tile);
-    if (storage)
-      value = mlir::kiln::isHalfFloat(storage.getElement()) ? widen(storage.getElement(), value)
-              : isSmallFloat(storage)
-                  ? widenSmallFloat(Halide::cast<uint16_t>(Halide::reinterpret<uint8_t>(value)), 8, 3)
-                  : Halide::cast<float>(value);
+    value = readNumber(source, storage, place);
   }
+  if (format.has_minimums)
+    return minusMinimum(source, storage, place, value);
+  if (format.has_zeros)
+    value -= Halide::cast<float>(source.thirds(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
   return isScaled && source.scales.defined() ? value * scaleAt(source, storage, place) : value;
 }
 
@@ -130,9 +196,9 @@ int64_t Translator::groupOf(linalg::GenericOp op, unsigned number) const {
 Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loops) {
   Value tensor = op->getOperand(number);
   const Source &source = sources[tensor];
-  if (!source.scales.defined())
-    return Expr();
   mlir::kiln::TiledAttr layout = layoutOf(tensor);
+  if (!source.scales.defined() || mlir::kiln::getFormat(layout.getStorage()).has_minimums)
+    return Expr();
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   const int size = layout.getSize();
   Expr along = affine(map.getResult(layout.getDim()), loops, {}), kIndex;
@@ -183,8 +249,8 @@ Expr Translator::scaledGroup(const Contraction &contraction, const Expr &sum, co
   const Source &weight = sources[contraction.op->getOperand(contraction.b)];
   Expr n = loops[contraction.n], zero = 8;
   const int tile = int(contraction.tile), group = int(contraction.group);
-  if (weight.zeros.defined())
-    zero += Halide::cast<int32_t>(weight.zeros(n % tile, loops[contraction.reduction[0]] / group, n / tile));
+  if (weight.thirds.defined())
+    zero += Halide::cast<int32_t>(weight.thirds(n % tile, loops[contraction.reduction[0]] / group, n / tile));
   return Halide::strict_float(Halide::cast<float>(sum - zero * rowSum) * scaleOf(contraction.op, contraction.b, loops));
 }
 
@@ -195,8 +261,8 @@ Expr Translator::scaledSum(const Contraction &contraction, Expr sum, const Exprs
   const Source &weight = sources[contraction.op->getOperand(contraction.b)];
   Expr n = loops[contraction.n];
   const int tile = int(contraction.tile);
-  if (weight.zeros.defined() && !vectorFunctions.hasSignedBytes()) // subtract the offsets, which wrap like the sum
-    sum = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(sum) - weight.zeros(n % tile, n / tile));
+  if (weight.thirds.defined() && !vectorFunctions.hasSignedBytes()) // subtract the offsets, which wrap like the sum
+    sum = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(sum) - weight.thirds(n % tile, n / tile));
   return Halide::strict_float(Halide::cast<float>(sum) * scale);
 }
 

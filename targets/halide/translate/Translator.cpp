@@ -118,7 +118,7 @@ LogicalResult Translator::translateTensor(BlockArgument argument) {
     Halide::ImageParam param(partElement(type, number), part.type.getRank(),
                              name("in" + std::to_string(argument.getArgNumber()) + partSuffix(number)));
     setDense({param}, reversed(extents(part.type)));
-    (number == 0 ? source.func : number == 1 ? source.scales : source.zeros) = param;
+    (number == 0 ? source.func : number == 1 ? source.scales : source.thirds) = param;
     arguments.push_back(param);
   }
   sources[argument] = source;

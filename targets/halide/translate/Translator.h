@@ -95,7 +95,8 @@ public:
   /// Returns the number of elements along K that share a scale, for a storage format with groups; 0 without groups.
   int64_t groupOf(mlir::linalg::GenericOp op, unsigned number) const;
   /// Returns the scale that `op` leaves out of operand `number`, which is set unscaled; undefined if its storage format
-  /// has none. With groups, it is the scale of the element at `loops`.
+  /// has none, or has minimums, with which numbers are scaled as they are read. With groups, it is the scale of the
+  /// element at `loops`.
   Halide::Expr scaleOf(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
   /// For a contraction with the interleaved (VNNI) layout; the loop over k in `loops` counts words. interleavedRow()
   /// returns a word of a row: two 16-bit numbers, four 8-bit numbers (VectorFunctions::hasSignedBytes), or, for a
@@ -137,7 +138,8 @@ private:
     int element = -1;
     bool isArgument = false;
     bool isBoolean = false;
-    Halide::Func scales = {}, zeros = {}; // parts of a weight's storage format
+    /// Parts of a weight's storage format; `thirds` are zero points, outer scales, or offsets.
+    Halide::Func scales = {}, thirds = {};
   };
   /// The position of an element of a tiled weight: within its tile, along K, and the number of its tile.
   struct Place {
@@ -161,7 +163,13 @@ private:
   Halide::Expr scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place);
   Halide::Expr widen(mlir::Type type, const Halide::Expr &bits);
   Halide::Expr narrow(mlir::Type type, const Halide::Expr &number);
-  Halide::Expr floatOfWord(const Halide::Expr &word, const Halide::Expr &k);
+  Halide::Expr widenHalf(const Halide::Expr &bits);
+  Halide::Expr readNumber(const Source &source, mlir::kiln::StorageAttr storage, const Place &place);
+  Halide::Expr floatOfWord(const Halide::Expr &word, const Halide::Expr &k, bool isSigned);
+  Halide::Expr floatOfSixBits(const Source &source, const Place &place);
+  Halide::Expr outerAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place);
+  Halide::Expr minusMinimum(const Source &source, mlir::kiln::StorageAttr storage, const Place &place,
+                            const Halide::Expr &number);
   Halide::Expr translateScalar(mlir::Operation *op, const Exprs &operands);
 
   llvm::DenseMap<mlir::Value, Source> sources;

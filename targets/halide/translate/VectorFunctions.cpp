@@ -62,6 +62,10 @@ Halide::Expr floatOfI4(const Halide::Expr &bits) {
   return Call::make(Halide::Float(32), "kiln_simd_i4", {bits}, Call::PureExtern);
 }
 
+Halide::Expr floatOfU4(const Halide::Expr &bits) {
+  return Call::make(Halide::Float(32), "kiln_simd_u4", {bits}, Call::PureExtern);
+}
+
 Halide::Expr addPairs(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
   return Call::make(Halide::Int(32), "kiln_simd_pairs", {sum, a, b}, Call::PureExtern);
 }

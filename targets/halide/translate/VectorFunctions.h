@@ -35,6 +35,8 @@ Halide::Expr floatOfF16(const Halide::Expr &bits);
 Halide::Expr f16OfFloat(const Halide::Expr &number);
 /// Converts the i4, -8 to 7, in the lowest bits of `bits` (u32) to f32; needs AVX-512.
 Halide::Expr floatOfI4(const Halide::Expr &bits);
+/// The same for a u4, 0 to 15.
+Halide::Expr floatOfU4(const Halide::Expr &bits);
 /// Returns a * b + c in f32, rounded once; needs hasFma.
 Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c);
 
