@@ -43,8 +43,9 @@ kiln_status_t {0}_bind_weights_renamed({0}_t *model, const char *path, const kil
  * Q8_0, Q4_0, Q4_K and Q6_K. bind_quantized reads a safetensors file of 4-bit weights, or the index of several, in
  * which NAME.qweight, NAME.qzeros, NAME.scales and optionally NAME.g_idx represent NAME.weight; or, for KILN_FP8, one
  * whose NAME.weight of F8_E4M3 has scales in NAME.weight_scale or NAME.weight_scale_inv; or, for KILN_MXFP4, one in
- * which NAME_blocks and NAME_scales represent NAME. Weights that the library stores as int4 with the file's group size
- * keep the file's bits; all others are converted from dequantised values. */
+ * which NAME_blocks and NAME_scales represent NAME; or, for KILN_NVFP4, one whose NAME.weight of U8 has scales in
+ * NAME.weight_scale and NAME.weight_scale_2. Weights that the library stores in the file's format keep the file's
+ * numbers and scales; all others are converted from dequantised values. */
 kiln_status_t {0}_bind_gguf({0}_t *model, const char *path, const kiln_rename_t *renames, size_t count,
                             kiln_error_t *error);
 kiln_status_t {0}_bind_quantized({0}_t *model, const char *path, kiln_quantization_t quantization,

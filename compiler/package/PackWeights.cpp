@@ -143,6 +143,7 @@ static kiln_quantization_t quantizationOf(const Checkpoint &checkpoint) {
   return name == "awq"     ? KILN_AWQ
          : name == "fp8"   ? KILN_FP8
          : name == "mxfp4" ? KILN_MXFP4
+         : name == "nvfp4" ? KILN_NVFP4
          : name == "gptq"  ? KILN_GPTQ
                            : KILN_GPTQ_V2;
 }

@@ -17,8 +17,8 @@ std::string checkCheckpoint(const Checkpoint &checkpoint) {
 
 void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
   app.add_option("--quantized", checkpoint.quantization,
-                 "format of quantised weights in safetensors files: gptq, gptq_v2, awq, fp8 or mxfp4")
-      ->check(oneOf({"gptq", "gptq_v2", "awq", "fp8", "mxfp4"}));
+                 "format of quantised weights in safetensors files: gptq, gptq_v2, awq, fp8, mxfp4 or nvfp4")
+      ->check(oneOf({"gptq", "gptq_v2", "awq", "fp8", "mxfp4", "nvfp4"}));
   app.add_option(
       "--renames", checkpoint.renames,
       "file with a line FROM TO [HEADS] for each name of the checkpoint that differs from the model's; ?FROM "

@@ -142,7 +142,8 @@ typedef enum kiln_quantization_t {
   KILN_GPTQ_V2 = 2, /* the same, but qzeros store the zero point itself */
   KILN_AWQ = 3,     /* AutoAWQ's GEMM format */
   KILN_FP8 = 4,     /* e4m3 with NAME.weight_scale or NAME.weight_scale_inv */
-  KILN_MXFP4 = 5    /* NAME is NAME_blocks and NAME_scales */
+  KILN_MXFP4 = 5,   /* NAME is NAME_blocks and NAME_scales */
+  KILN_NVFP4 = 6    /* ModelOpt's: NAME.weight of U8, NAME.weight_scale and NAME.weight_scale_2 */
 } kiln_quantization_t;
 
 /* The kind of device that runs a model. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds GPTQ and AWQ safetensors files: NAME.qweight, NAME.qzeros, NAME.scales and, for GPTQ, optionally NAME.g_idx
- * form one tensor NAME.weight; fp8 files: NAME.weight and NAME.weight_scale; and MXFP4 files: NAME_blocks and
- * NAME_scales, which form NAME. Other tensors are unchanged.
+ * form one tensor NAME.weight; fp8 files: NAME.weight and NAME.weight_scale; NVFP4 files: also NAME.weight_scale_2; and
+ * MXFP4 files: NAME_blocks and NAME_scales, which form NAME. Other tensors are unchanged.
  * Everything is validated before use: types, matching shapes, valid group indices. */
 #include "core/instance.h"
 #include "published/published.h"
@@ -121,6 +121,8 @@ static bool is_u8(const kiln_tensor_t *tensor) { return strcmp(kiln_safetensors_
 static bool has_numbers(const join_t *join, const kiln_tensor_t *tensor, size_t *length) {
   if (join->how->quantization == KILN_MXFP4)
     return ends_with(tensor, "_blocks", length);
+  if (join->how->quantization == KILN_NVFP4)
+    return is_u8(tensor) && ends_with(tensor, ".weight", length);
   return join->how->quantization == KILN_FP8 ? tensor->dtype == KILN_F8E4M3 && ends_with(tensor, ".weight", length)
                                              : ends_with(tensor, ".qweight", length);
 }
@@ -178,6 +180,33 @@ static kiln_status_t join_f4(const join_t *join, const kiln_tensor_t *numbers, s
   return KILN_OK;
 }
 
+/* join_parts for NVFP4: numbers [rows, columns / 2], scales [rows, columns / 16] and one outer scale. */
+static kiln_status_t join_nvfp4(const join_t *join, const kiln_tensor_t *numbers, size_t length, kiln_tensor_t *tensor,
+                                kiln_nvfp4_t *matrix) {
+  enum { GROUP_BYTES = 8 };
+  const kiln_tensor_t *scales = find(join, numbers->name, length, "weight_scale"),
+                      *outer = find(join, numbers->name, length, "weight_scale_2");
+  kiln_status_t status;
+  if (!scales || !outer)
+    return refuse(join, numbers, KILN_WEIGHT_MISSING, "part missing", "weight_scale and weight_scale_2",
+                  scales ? "no weight_scale_2" : "no weight_scale");
+  if ((status = check_type(join, scales, scales->dtype == KILN_F8E4M3, "F8_E4M3")) ||
+      (status = check_type(join, outer, outer->dtype == KILN_F32, "F32")))
+    return status;
+  if (numbers->rank != 2 || numbers->shape[0] == 0 || numbers->shape[1] == 0 || numbers->shape[1] % GROUP_BYTES)
+    return refuse_shape(join, numbers, "a matrix whose columns are a multiple of 8");
+  if ((status = check_shape(join, scales, (uint64_t)numbers->shape[0], (uint64_t)numbers->shape[1] / GROUP_BYTES)))
+    return status;
+  if (outer->rank > 1 || (outer->rank == 1 && outer->shape[0] != 1))
+    return refuse_shape(join, outer, "one number");
+  *matrix = (kiln_nvfp4_t){numbers->data, scales->data, outer->data, (uint64_t)numbers->shape[1] * 2};
+  tensor->dtype = KILN_F32;
+  tensor->shape[1] *= 2;
+  tensor->form = &kiln_nvfp4_form;
+  tensor->parts = matrix;
+  return KILN_OK;
+}
+
 /* Turns *tensor, a copy of NAME.qweight with the new name, into the weight with all of its parts; length: that of
  * NAME and the dot. */
 static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, size_t length, kiln_tensor_t *tensor,
@@ -201,19 +230,21 @@ static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, 
   return KILN_OK;
 }
 
-/* Whether it is a part of a weight whose NAME.qweight exists. */
+/* Whether it is a part of a weight whose numbers exist. */
 static bool is_part(const join_t *join, const kiln_tensor_t *tensor) {
-  static const char *const int4_endings[] = {".qzeros", ".scales", ".g_idx"}, *const f8_endings[] = {
-                                                                                  ".weight_scale", ".weight_scale_inv",
-                                                                                  ".input_scale"};
-  const bool is_f8 = join->how->quantization == KILN_FP8;
-  const size_t count = join->how->quantization == KILN_AWQ ? 2 : 3;
+  enum { ENDINGS = 3 };
+  static const char *const int4[ENDINGS] = {".qzeros", ".scales", ".g_idx"},
+                           *const f8[ENDINGS] = {".weight_scale", ".weight_scale_inv", ".input_scale"},
+                           *const nvfp4[ENDINGS] = {".weight_scale", ".weight_scale_2", ".input_scale"};
+  const kiln_quantization_t quantization = join->how->quantization;
+  const char *const *const endings = quantization == KILN_FP8 ? f8 : quantization == KILN_NVFP4 ? nvfp4 : int4;
+  const size_t count = quantization == KILN_AWQ ? ENDINGS - 1 : ENDINGS;
   size_t length, ignored;
-  if (join->how->quantization == KILN_MXFP4)
+  if (quantization == KILN_MXFP4)
     return ends_with(tensor, "_scales", &length) && find(join, tensor->name, length, "_blocks");
   for (size_t i = 0; i < count; ++i)
-    if (ends_with(tensor, (is_f8 ? f8_endings : int4_endings)[i], &length)) {
-      const kiln_tensor_t *numbers = find(join, tensor->name, length, is_f8 ? ".weight" : ".qweight");
+    if (ends_with(tensor, endings[i], &length)) {
+      const kiln_tensor_t *numbers = find(join, tensor->name, length, endings == int4 ? ".qweight" : ".weight");
       return numbers && has_numbers(join, numbers, &ignored);
     }
   return false;
@@ -277,6 +308,7 @@ static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
   if (is_joined &&
       (status = join->how->quantization == KILN_FP8     ? join_f8(join, stored, length + 1, &tensor, &matrix.f8)
                 : join->how->quantization == KILN_MXFP4 ? join_f4(join, stored, length, &tensor, &matrix.f4)
+                : join->how->quantization == KILN_NVFP4 ? join_nvfp4(join, stored, length + 1, &tensor, &matrix.nvfp4)
                                                         : join_parts(join, stored, length + 1, &tensor, &matrix.int4)))
     return status;
   if (is_left_out)
@@ -359,11 +391,11 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
   kiln_status_t status = kiln_renames_check(model, path, &how.renames, false, "bind_quantized", error);
   if (status)
     return status;
-  if (quantization < KILN_GPTQ || quantization > KILN_MXFP4)
-    return kiln_error_set(
-        error, KILN_INVALID_ARGUMENT,
-        "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ, KILN_FP8 or KILN_MXFP4, got %d",
-        (int)quantization);
+  if (quantization < KILN_GPTQ || quantization > KILN_NVFP4)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ, KILN_FP8, "
+                          "KILN_MXFP4 or KILN_NVFP4, got %d",
+                          (int)quantization);
   status = kiln_checkpoint_take(model, path, bind_joined, &how, error);
   if (!status || status == KILN_FILE_ERROR || kiln_is_index(path))
     return status;
