@@ -36,7 +36,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 #interleave = #kiln.tiled<0, 8, interleave = 0>
 
 // -----
-// expected-error@+1 {{storage: unsupported element type; expected f16, bf16, i8, i4, f8e4m3 or f4e2m1, got 'i32'}}
+// expected-error@+1 {{storage: unsupported element type; expected f16, bf16, i8, i4, f8e4m3, f4e2m1, u4 or i6, got 'i32'}}
 #element = #kiln.storage<i32>
 
 // -----
@@ -66,6 +66,14 @@ func.func private @run_time(tensor<4x?xf32, #kiln.tiled<0, 8>>)
 // -----
 // expected-error@+1 {{storage: K is not divisible by the group; expected a multiple of 32, got 9223372036854775807}}
 func.func private @overflow(tensor<4x4294967296x4294967296xf32, #kiln.tiled<0, 8, storage = <i4, group = 32>>>)
+
+// -----
+// expected-error@+1 {{storage: K is not divisible by the group; expected a multiple of 256, got 96}}
+func.func private @block(tensor<4x96xf32, #kiln.tiled<0, 8, storage = <ui4, group = 32>>>)
+
+// -----
+// expected-error@+1 {{storage of 'ui4': unsupported groups; expected those of a storage format, got 64}}
+#block = #kiln.storage<ui4, group = 64>
 
 // -----
 // expected-error@+1 {{kiln.symbols: wrong owner or value; expected a module and an array of symbols}}

@@ -212,6 +212,8 @@ const Case cases[] = {
      "forward: tensor: unsupported element type; expected one of at least a byte, got i4"},
     {"ElementOfStoredWeights", [](Graph &g) { g.nodes[0].element = ElementType::f8e4m3; },
      "forward: tensor: unsupported element type; expected one that not only stored weights have, got f8e4m3"},
+    {"ElementOfStoredWeightsBelowAByte", [](Graph &g) { g.nodes[0].element = ElementType::u4; },
+     "forward: tensor: unsupported element type; expected one that not only stored weights have, got u4"},
     {"ElementOfAParameterBelowAByte", [](Graph &g) { g.parameters[0].element = ElementType::i4; },
      "h.{}: tensor: unsupported element type; expected one of at least a byte, got i4"},
     {"ScopeUnknown", [](Graph &g) { g.nodes[4].scope = 5; },

@@ -26,8 +26,9 @@ std::string mistakeIn(const std::string &text) {
 }
 
 TEST(StorageChoices, AreWhatTheTextSays) {
-  for (const std::string text : {"f32", "f16", "bf16", "int8", "fp8", "mxfp4", "int4<128>", "int4_zero<64>",
-                                 "int8 except a.*=f16", "f32 except *=int8 b=f32"})
+  for (const std::string text :
+       {"f32", "f16", "bf16", "int8", "fp8", "mxfp4", "q8_0", "fp8_block", "nvfp4", "q4_k", "q6_k", "int4<128>",
+        "int4_zero<64>", "int8 except a.*=f16", "f32 except *=int8 b=f32"})
     EXPECT_EQ(toString(parsed(text)), text);
   EXPECT_EQ(toString(parsed("int8 except a=f16,b=bf16")), "int8 except a=f16 b=bf16");
   EXPECT_TRUE(parsed("f32").isPlain());
@@ -35,17 +36,17 @@ TEST(StorageChoices, AreWhatTheTextSays) {
 }
 
 TEST(StorageChoices, MistakesAreSaid) {
-  EXPECT_EQ(mistakeIn(""), "no type; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got nothing");
-  EXPECT_EQ(mistakeIn("int4<48>"), "unknown type; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"int4<48>\"");
-  EXPECT_EQ(mistakeIn("int9"), "unknown type; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"int9\"");
+  const std::string formats = "f32, f16, bf16, int8, int4, fp8, mxfp4, q8_0, fp8_block, nvfp4, q4_k or q6_k";
+  EXPECT_EQ(mistakeIn(""), "no type; expected " + formats + ", got nothing");
+  EXPECT_EQ(mistakeIn("int4<48>"), "unknown type; expected " + formats + ", got \"int4<48>\"");
+  EXPECT_EQ(mistakeIn("int9"), "unknown type; expected " + formats + ", got \"int9\"");
+  EXPECT_EQ(mistakeIn("q8_0<64>"), "unknown type; expected " + formats + ", got \"q8_0<64>\"");
   EXPECT_EQ(mistakeIn("int8 a=f16"), "wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"int8 a=f16\"");
   EXPECT_EQ(mistakeIn("int8 except"), "wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"int8 except\"");
-  EXPECT_EQ(
-      mistakeIn("int8 except =f16"),
-      "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"=f16\"");
-  EXPECT_EQ(
-      mistakeIn("int8 except a=i4"),
-      "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"a=i4\"");
+  EXPECT_EQ(mistakeIn("int8 except =f16"),
+            "wrong exception; expected PATTERN=TYPE with a type " + formats + ", got \"=f16\"");
+  EXPECT_EQ(mistakeIn("int8 except a=i4"),
+            "wrong exception; expected PATTERN=TYPE with a type " + formats + ", got \"a=i4\"");
 }
 
 /// Weights of each kind: tied, a matrix of either order, an addend, one that may be written, and no matrix.
@@ -113,6 +114,27 @@ TEST(StoreWeights, GroupsAreWhole) {
   EXPECT_TRUE(storagesOf(trace<Deep>(), "f32 except wide=int4<64>", said).empty());
   EXPECT_EQ(said, "weights \"wide=int4<64>\" cannot be obeyed: weight \"wide\": the 96 numbers of an output are no "
                   "whole groups of 64");
+}
+
+struct Blocks : Model {
+  constexpr auto forward(Tensor<f32, 4, 256> x) const {
+    auto y = linear(x, parameter<q4_k, 96, 256>(x, "stated"));
+    return linear(y, parameter<f32, 40, 96>(x, "wide"));
+  }
+};
+
+TEST(StoreWeights, BlocksAreWhole) {
+  std::string said;
+  using Storages = std::map<std::string, std::string>;
+  EXPECT_EQ(storagesOf(trace<Blocks>(), "nvfp4", said),
+            (Storages{{"stated", "#kiln.storage<ui4, group = 32>"}, {"wide", "#kiln.storage<f4E2M1FN, group = 16>"}}))
+      << said;
+  EXPECT_EQ(storagesOf(trace<Blocks>(), "q8_0", said)["wide"], "#kiln.storage<i8, group = 32>");
+  EXPECT_EQ(storagesOf(trace<Blocks>(), "q6_k", said)["wide"], "");
+  EXPECT_EQ(storagesOf(trace<Blocks>(), "q6_k except st*=q6_k", said)["stated"], "#kiln.storage<i6, group = 16>");
+  EXPECT_TRUE(storagesOf(trace<Blocks>(), "f32 except wide=q4_k", said).empty());
+  EXPECT_EQ(said, "weights \"wide=q4_k\" cannot be obeyed: weight \"wide\": the 96 numbers of an output are no whole "
+                  "groups of 256");
 }
 
 TEST(StoreWeights, SaysWhyAnExceptionCannotBeObeyed) {
@@ -183,8 +205,8 @@ TEST(StoreWeights, SaysWhyASpecCannotBeObeyed) {
   EXPECT_EQ(refusal("tied", "f16 except bias=f32"), "");
   EXPECT_EQ(refusal("bias", "f32", stored<f32>), "");
   EXPECT_EQ(refusal("bias", "int8 except b*=f32"), "");
-  EXPECT_EQ(refusal("tied", "f32", Storage(i32)),
-            "forward: parameter: unknown storage; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got 3");
+  EXPECT_EQ(refusal("tied", "f32", Storage(i32)), "forward: parameter: unknown storage; expected f32, f16, bf16, int8, "
+                                                  "int4, fp8, mxfp4, q8_0, fp8_block, nvfp4, q4_k or q6_k, got 3");
 }
 
 /// Two GEMMs with one activation, one with another, and a weight that no linear uses.
@@ -220,7 +242,7 @@ TEST(Activations, RowsAreInt8WhereLinearReadsInt8) {
   EXPECT_EQ(rowsOf("int8 except left=f16", said), (std::array{2, 1, 2}));
   EXPECT_EQ(rowsOf("f32 except right=int8", said), (std::array{1, 2, 1}));
   EXPECT_EQ(said, "");
-  for (const char *none : {"f32", "f16", "f32 except matmul=int8"}) {
+  for (const char *none : {"f32", "f16", "nvfp4", "f32 except matmul=int8"}) {
     rowsOf(none, said);
     EXPECT_EQ(said,
               "activations of int8: no quantised weights; expected some of int8 or int4 that linear reads, got none")

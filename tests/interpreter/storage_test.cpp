@@ -199,7 +199,7 @@ TEST(StoredWeights, WhatCannotBeStoredIsRefused) {
     for (double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
       EXPECT_NE(errorOf(element, {1, value}, {1, 2}), "") << name_of(element) << " " << value;
   EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}),
-            "stored weight: unsupported element type; expected f16, bf16, i8, i4, f8e4m3 or f4e2m1, got i32");
+            "stored weight: unsupported element type; expected f16, bf16, i8, i4, f8e4m3, f4e2m1, u4 or i6, got i32");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 2}, 2),
             "stored weight: dimension of the scales out of range; expected one of the weight, got 2 of [1, 2]");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 3}), "stored weight: wrong number of values; expected one for each element");
