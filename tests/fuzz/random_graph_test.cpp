@@ -119,7 +119,8 @@ TEST(RandomGraphs, OneModelInTenHasStoredWeights) {
     }
   }
   EXPECT_NEAR(choices[""], 0.9 * seeds, 0.02 * seeds);
-  for (const char *choice : {"f16", "bf16", "int8", "fp8", "mxfp4", "int4<32>", "int4_zero<64>", "except"})
+  for (const char *choice :
+       {"f16", "bf16", "int8", "fp8", "mxfp4", "q8_0", "nvfp4", "int4<32>", "int4_zero<64>", "except"})
     EXPECT_GE(choices[choice], 30) << choice;
 }
 
