@@ -32,7 +32,12 @@ static bool hasSmallFloats(const Format &format) {
 
 static bool hasBlocks(const Format &format) { return kiln_format_has_blocks(&format); }
 
+/// Whether the numbers of checkpoints in the format may be kept, or are packed in groups.
+static bool hasGroups(const Format &format) { return format.group > 0 || hasSmallFloats(format); }
+
 constexpr FormatMember formatMembers[] = {
+    {"kept_numbers.c.o", "kept_numbers_none.c.o", hasGroups},
+    {"pack_groups.c.o", "pack_groups_none.c.o", hasGroups},
     {"small_floats.c.o", "small_floats_none.c.o", hasSmallFloats},
     {"block_formats.c.o", "block_formats_none.c.o", hasBlocks},
 };

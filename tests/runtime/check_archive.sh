@@ -21,10 +21,14 @@ roots="create bind_weights bind_weights_from_memory destroy run status_text pool
 free do_par_for copy_rows"
 cuda_roots="cuda_backend cuda_launch cuda_launch_tma cuda_copy_rows"
 code_bytes() { size -A "$1" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum + 0 }'; }
-# Prints the size of the code that is linked for these root symbols, without small_floats.c and block_formats.c:
-# libraries without such weights have small_floats_none.c and block_formats_none.c in their place.
-no_rare_formats="--defsym kiln_quantize_to_f8=0 --defsym kiln_quantize_to_f4=0 --defsym kiln_quantize_blocks=0
---defsym kiln_decode_block=0"
+# Prints the size of the code that is linked for these root symbols, without the code of storage formats with groups, of
+# small floats, and of what keeps the numbers of checkpoints: libraries without such weights have small_floats_none.c,
+# block_formats_none.c, pack_groups_none.c and kept_numbers_none.c in its place.
+no_rare_formats=""
+for symbol in quantize_to_f8 quantize_to_f4 quantize_blocks decode_block pack_groups pack_groups_fit gguf_has_groups \
+  gguf_read_groups int4_has_groups int4_read_groups f8_has_groups f8_read_groups nvfp4_has_groups nvfp4_read_groups; do
+  no_rare_formats="$no_rare_formats --defsym kiln_$symbol=0"
+done
 linked_bytes() {
   # shellcheck disable=SC2046,SC2086 # a word a root or an option
   ld -shared --gc-sections $no_rare_formats $(printf -- '-u kiln_%s ' "$@") "$archive" -o "$linked"

@@ -129,6 +129,21 @@ static inline uint32_t kiln_order_nibbles(uint32_t word) {
   return kiln_spread_nibbles(word & 0xFFFF) | kiln_spread_nibbles(word >> 16) << 4;
 }
 
+/* kept_numbers.c; kept_numbers_none.c takes its place in libraries without groups. The functions of these forms, as in
+ * kiln_form_t. */
+
+bool kiln_gguf_has_groups(const kiln_tensor_t *tensor, const kiln_format_t *format, uint32_t group);
+void kiln_gguf_read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part,
+                           char *const arrays[KILN_FORMAT_ARRAYS]);
+bool kiln_int4_has_groups(const kiln_tensor_t *tensor, const kiln_format_t *format, uint32_t group);
+void kiln_int4_read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part,
+                           char *const arrays[KILN_FORMAT_ARRAYS]);
+bool kiln_f8_has_groups(const kiln_tensor_t *tensor, const kiln_format_t *format, uint32_t group);
+void kiln_f8_read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, char *const arrays[KILN_FORMAT_ARRAYS]);
+bool kiln_nvfp4_has_groups(const kiln_tensor_t *tensor, const kiln_format_t *format, uint32_t group);
+void kiln_nvfp4_read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part,
+                            char *const arrays[KILN_FORMAT_ARRAYS]);
+
 /* quantized.c */
 
 typedef struct kiln_quantized_t {

@@ -60,7 +60,7 @@ void kiln_pack_pass(const kiln_tiling_t *tiling, const char *end);
 /* Stores a weight as a matrix with non-temporal stores; a dense one is a single row. */
 void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns);
 
-/* pack_groups.c */
+/* pack_groups.c; pack_groups_none.c takes its place in libraries without groups. */
 
 /* kiln_pack_weight for formats with groups, and for tensors that are stored unchanged; rows, columns: those of the
  * weight as a matrix. */

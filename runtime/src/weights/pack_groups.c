@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Stores a weight whose format has groups: the arrays of the format (kiln/formats.h), each tiled like a separate weight
- * with a smaller K. A tensor whose numbers are those of the format is stored unchanged, with groups or without. */
+ * with a smaller K. A tensor whose numbers are those of the format is stored unchanged, with groups or without. Only
+ * libraries whose weights have groups, or are small floats, have this file; the others have pack_groups_none.c. */
 #include "readers/files.h"
 #include "weights/convert.h"
 #include "weights/format.h"
