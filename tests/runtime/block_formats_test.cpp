@@ -114,7 +114,7 @@ void encodeQ4K(const Line &line, EncodedOutput &to) {
         most = std::max<double>(most, line[i]);
       }
       steps[run] = f32(f32(most - least) / 15);
-      offsets[run] = -least;
+      offsets[run] = 0 - least; // not -0
     }
     const double scale = addHalf(to.Outers, f32(*std::max_element(steps, steps + 8) / 63));
     const double minimum = addHalf(to.Outers, f32(*std::max_element(offsets, offsets + 8) / 63));

@@ -140,7 +140,7 @@ Tensor storedNumbers(const std::string &element, int64_t n, int64_t k) {
       double &value = w.at({row, column});
       if (isOfBytes && column - first == row % group)
         value = row % 2 ? 127 : -127;
-      value *= std::exp2(exponents.at({row, isOfBytes ? first : column}) - 7);
+      value *= std::exp2(exponents.at({row, isOfBytes ? first : column}) - (groupOf(element) ? 0 : 7)); // f16 is normal
     }
   return w;
 }
