@@ -3,8 +3,10 @@
 // Storage formats that a spec states: to which parameters they apply, and what they do not change.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "digest.h"
 #include "kiln/dsl.h"
@@ -24,6 +26,33 @@ static_assert(are_known(Storage(), int8, stored<f16>, stored<bf16>, stored<f32>)
 static_assert(int4<> == int4<32> && int4<64> != int4_zero<64> && int4<128>.has_fewer_bits());
 static_assert(find_storage("int4") == int4<32> && find_storage("int4_zero<128>") == int4_zero<128>);
 static_assert(are_known(int4<32>, int4_zero<64>) && !is_known(Storage(i4)) && !is_known(Storage(i4, 48)));
+
+// A format with outer scales is found by its name, by its storage, and by the arrays of a placement.
+constexpr bool is_format(const Storage &storage, std::string_view name, bool has_outer_scales) {
+  return find_storage(name) == storage && name_of(storage) == name &&
+         find_placed_format(storage.element, storage.group, has_outer_scales) == find_format(storage) &&
+         !find_placed_format(storage.element, storage.group, !has_outer_scales);
+}
+static_assert(is_format(q8_0, "q8_0", false) && is_format(fp8_block, "fp8_block", false));
+static_assert(is_format(nvfp4, "nvfp4", true) && is_format(q4_k, "q4_k", true) && is_format(q6_k, "q6_k", true));
+static_assert(whole_of(int8) == 1 && whole_of(nvfp4) == 16 && whole_of(q4_k) == 256 && whole_of(q6_k) == 256);
+static_assert(!is_known(Storage(ElementType::u4, 64)) && !is_known(Storage(ElementType::i6)) &&
+              !is_known(Storage(i8, 64)));
+static_assert(find_placed_format(i8, 4, true) == find_format(int8) && find_placed_format(i8, 0, false)->group == 0);
+
+constexpr std::array<kiln_format_array_t, KILN_FORMAT_ARRAYS> arrays_of(const Storage &storage) {
+  std::array<kiln_format_array_t, KILN_FORMAT_ARRAYS> arrays{};
+  kiln_format_arrays(find_format(storage), storage.group, arrays.data());
+  return arrays;
+}
+// 4 + 16 / 32 + 32 / 256, and 6 + 8 / 16 + 16 / 256 bits for each number.
+static_assert(kiln_format_items(&arrays_of(q4_k)[0], 256) == 32 && arrays_of(q4_k)[0].bytes == 4);
+static_assert(kiln_format_items(&arrays_of(q4_k)[1], 256) == 8 && arrays_of(q4_k)[1].bytes == 2);
+static_assert(kiln_format_items(&arrays_of(q4_k)[2], 256) == 1 && arrays_of(q4_k)[2].bytes == 4);
+static_assert(kiln_format_items(&arrays_of(q6_k)[0], 256) == 48 && arrays_of(q6_k)[0].bytes == 4);
+static_assert(kiln_format_items(&arrays_of(q6_k)[1], 256) == 16 && arrays_of(q6_k)[1].bytes == 1);
+static_assert(kiln_format_items(&arrays_of(q6_k)[2], 256) == 1 && arrays_of(q6_k)[2].bytes == 2);
+static_assert(kiln_format_items(&arrays_of(nvfp4)[2], 256) == 1 && arrays_of(nvfp4)[2].bytes == 4); // of the output
 
 static_assert(sizeof(WeightType) == 1 + sizeof(Storage) && sizeof(Storage) == 4, "no padding: see Storage");
 

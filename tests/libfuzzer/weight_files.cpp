@@ -34,6 +34,11 @@ static constexpr Case cases[] = {
     {{"w", KILN_F32, 2, {8, 32}, 1, 0}, placed(8, 0, KILN_I4, 128, 32, 144), 0, 192},
     {{"w", KILN_F32, 2, {1, 256}, 1, 0}, placed(0, 0), 0, 1024},
     {{"w", KILN_F32, 0, {}, 1, 0}, placed(0, 0), 0, 64},
+    {{"w", KILN_F32, 2, {8, 32}, 1, 0}, placed(8, 0, KILN_I8, 256, 32), 0, 320},
+    {{"w", KILN_F32, 2, {8, 256}, 1, 0}, placed(8, 0, KILN_U4, 1024, 32, 1152), 0, 1216},
+    {{"w", KILN_F32, 2, {8, 256}, 1, 0}, placed(8, 0, KILN_I6, 1536, 16, 1664), 0, 1728},
+    {{"w", KILN_F32, 2, {8, 32}, 1, 0}, placed(8, 0, KILN_F4E2M1, 128, 16, 192), 0, 256},
+    {{"w", KILN_F32, 2, {8, 32}, 1, 0}, placed(8, 0, KILN_F8E4M3, 256), 0, 320},
 };
 
 /// Number of blocks of memory and files that are not freed.

@@ -193,12 +193,13 @@ TEST(Slices, OfQuantisedCheckpoints) {
   } const types[] = {{Q4_0, 18}, {Q8_0, 34}};
   for (const auto &type : types)
     for (uint32_t dim : {0, 1})
-      for (int form = 0; form < 4; ++form) {
+      for (int form = 0; form < 5; ++form) {
         const Sections shard = equalParts(dim, Ranks, static_cast<uint64_t>(slice[dim]));
         const kiln_weight_t weight = weightOf("w", KILN_F32, slice);
         const kiln_placement_t place =
-            form < 2 ? makePlacement(0, 0, form == 0 ? 0 : 16, 0, 0)
-                     : makeStoredPlacement(KILN_I4, slice[form == 3], slice[form != 3], 16, form == 3, 0, 32);
+            form < 2    ? makePlacement(0, 0, form == 0 ? 0 : 16, 0, 0)
+            : form == 4 ? makeStoredPlacement(KILN_I8, slice[0], slice[1], 16, 0, 0, 32)
+                        : makeStoredPlacement(KILN_I4, slice[form == 3], slice[form != 3], 16, form == 3, 0, 32);
         const uint64_t bytes = kiln_pack_bytes(&weight, &place);
         const std::vector<int64_t> whole = wholeShape(slice, shard);
         const Numbers numbers = drawGguf(type.Type, whole[0], whole[1], 11 + dim);

@@ -4,6 +4,7 @@
 // the kernel, configurations of its search space, numbers of workers and of rows.
 #include "AttentionKernel.h"
 #include "LinearKernel.h"
+#include "StoredNumbers.h"
 #include "compiler/schedule/SearchSpace.h"
 #include <numeric>
 
@@ -53,6 +54,8 @@ std::string layer(int64_t n, int64_t k, const std::string &layout, int64_t rows)
 Tensor weightsFor(const std::string &storage, int64_t n, int64_t k) {
   if (storage.empty() || storage == "i8")
     return randomTensor({n, k}, 0.1);
+  if (storage.starts_with("ui4") || storage.starts_with("i6") || storage.starts_with("i8"))
+    return storedNumbers(storage, n, k);
   Tensor w = randomIntegers({n, k}, -8, 8);
   const bool isGrouped = storage.starts_with("i4");
   const int64_t group = isGrouped ? std::stoll(storage.substr(storage.find('=') + 1)) : k;
@@ -141,7 +144,10 @@ TEST_P(BatchInvariant, KAndStorages) {
                         {50, 96, "i4, group = 32, zero = true"},
                         {96, 3072, ""},
                         {17, 769, "bf16"},
-                        {113, 128, "i4, group = 128"}}) {
+                        {113, 128, "i4, group = 128"},
+                        {49, 512, "ui4, group = 32"},
+                        {50, 512, "i6, group = 16"},
+                        {51, 96, "i8, group = 32"}}) {
     if (!hasTurn(target(), turn++))
       continue;
     SCOPED_TRACE("columns " + number(c.n) + " K " + number(c.k) + " " + c.storage);

@@ -71,8 +71,8 @@ typedef struct kiln_format_t {
    limit,                                                                                                              \
    {KILN_FORMAT_NUMBERS(KILN_BITS_##element),                                                                          \
     {0, KILN_BITS_##scale / 8 * (1 + (has_minimums)), group, 1},                                                       \
-    {0, KILN_BITS_##outer ? KILN_BITS_##outer / 8 * (1 + (has_minimums)) : (has_zeros),                                \
-     KILN_BITS_##outer ? (block) : (group), 1}}},
+    {0, KILN_BITS_##outer > 0 ? KILN_BITS_##outer / 8 * (1 + (has_minimums)) : (has_zeros),                            \
+     KILN_BITS_##outer > 0 ? (block) : (group), 1}}},
 /* The array of numbers of so many bits. */
 #define KILN_FORMAT_NUMBERS(bits)                                                                                      \
   {0, (bits) < 8 ? 4 : (bits) / 8,                                                                                     \
