@@ -15,16 +15,23 @@ one_file() {
   [ $# = 1 ] && [ -e "$1" ] && echo "$1"
 }
 
-# open_system SUITE NAME [FOLDER]: installs Debian in FOLDER/NAME, if it is not there yet, or in a temporary folder.
-open_system() {
+# find_mirror: sets mirror to this machine's mirror of Debian. Skips the test where no system can be installed.
+find_mirror() {
   [ "$(id -u)" = 0 ] || skip "a new system needs root"
-  command -v debootstrap >/dev/null || skip "there is no debootstrap"
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | head -n 1)
   [ -n "$mirror" ] || skip "there is no mirror of Debian"
+}
+
+# open_system SUITE NAME [FOLDER]: installs Debian in FOLDER/NAME, if it is not there yet, or in a temporary folder.
+open_system() {
+  find_mirror
+  command -v debootstrap >/dev/null || skip "there is no debootstrap"
   root=${3:-$work}/$2
   [ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase "$1" "$root" "$mirror" >"$work/log" 2>&1 ||
     { tail "$work/log"; rm -rf "$root"; skip "no $1 at $mirror"; }
   cp /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
+  # Installing a package waits for the disk at each file otherwise, in case the machine loses power.
+  echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/new-system"
 }
 
 # copy_system: goes on in a temporary copy of the system.
