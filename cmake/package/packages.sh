@@ -16,7 +16,7 @@ umask 022
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 tree=$out/$name
-rm -rf "$tree"
+rm -rf "$tree" "$out"/kiln*.tar.xz "$out"/kiln*.deb "$out"/kiln*.tgz # also those of other versions
 
 cmake --install "$build" --prefix "$tree" >/dev/null
 strip --strip-unneeded --remove-section=.comment "$tree"/bin/* "$tree"/lib/*.so
