@@ -33,6 +33,7 @@ target_link_libraries(kiln_mlir INTERFACE "${KILN_ZLIB}" "${KILN_ZSTD}" ${CMAKE_
 set(closed "${PROJECT_BINARY_DIR}/libkiln_halide14.a")
 add_custom_command(OUTPUT "${closed}"
   COMMAND "${CMAKE_CURRENT_LIST_DIR}/package/close_halide.sh" "${KILN_HALIDE_DIR}/libHalide14.a" "${closed}"
+    ${CMAKE_SYSROOT}
   DEPENDS "${KILN_HALIDE_DIR}/libHalide14.a" "${CMAKE_CURRENT_LIST_DIR}/package/close_halide.sh"
   COMMENT "Linking Halide and LLVM 14 to one object" VERBATIM)
 add_custom_target(kiln_halide14 DEPENDS "${closed}")

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# deb.sh PREFIX VERSION OUT: packages an installed Kiln as OUT/kiln_VERSION_ARCHITECTURE.deb, in /usr. The package
-# depends on the shared libraries that it needs, and on a C++ compiler, which compiles specs and links programs.
+# deb.sh PREFIX VERSION OUT [ARCHITECTURE]: packages an installed Kiln as OUT/kiln_VERSION_ARCHITECTURE.deb, in /usr. The
+# package depends on the shared libraries that it needs, and on a C++ compiler, which compiles specs and links programs.
+# For another architecture than this machine's, the C library must be the only one.
 set -eu
 prefix=$1 version=$2 out=$3
-architecture=$(dpkg --print-architecture)
+own=$(dpkg --print-architecture)
+architecture=${4:-$own}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
@@ -19,8 +21,13 @@ documents=$work/root/usr/share/doc/kiln
 library=$(find "$work/root/usr/lib" -name libkiln_compiler.so)
 [ -n "$library" ] || { echo "deb: there is no libkiln_compiler.so in $prefix" >&2; exit 1; }
 printf 'Source: kiln\n\nPackage: kiln\nArchitecture: any\n' >"$work/debian/control"
-libraries=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info root/usr/bin/* "${library#"$work"/}" 2>/dev/null |
-  sed -n 's/^shlibs:Depends=//p')
+if [ "$architecture" = "$own" ]; then
+  libraries=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info root/usr/bin/* "${library#"$work"/}" 2>/dev/null |
+    sed -n 's/^shlibs:Depends=//p')
+else
+  newest=$(readelf -VW "$work"/root/usr/bin/* "$library" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
+  libraries="libc6 (>= ${newest#GLIBC_})"
+fi
 # dpkg-shlibdeps does not reliably find LLVM's library, which has a symbolic link in llvm-22-dev.
 if readelf -d "$library" | grep -q 'NEEDED.*libLLVM\.so\.22'; then
   libraries="$libraries, libllvm22"

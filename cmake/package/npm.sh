@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# npm.sh PREFIX VERSION OUT: packages an installed Kiln as OUT/kiln-compiler-VERSION.tgz for npm. `npm install` of it
-# adds the commands to node_modules/.bin.
+# npm.sh PREFIX VERSION OUT ARCHITECTURE: packages an installed Kiln as OUT/kiln-compiler-VERSION.tgz for npm. `npm
+# install` of it adds the commands to node_modules/.bin.
 set -eu
 prefix=$1 version=$2 out=$3
 work=$(mktemp -d)
@@ -12,7 +12,7 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cp -r "$prefix" "$work/package"
 rm -rf "$work/package/share/doc/kiln/html" # npm shows the README only
-case $(uname -m) in
+case $4 in
 aarch64) cpu=arm64 ;;
 *) cpu=x64 ;;
 esac

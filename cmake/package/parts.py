@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""parts.py VERSION FOLDER: writes licences of all parts of a package to FOLDER/licenses, and the list of the parts with
+"""parts.py VERSION FOLDER [SYSROOT]: writes licences of all parts of a package to FOLDER/licenses, and the list of the parts with
 their versions to FOLDER/sbom.spdx.json (SPDX 2.3). Versions and licence texts are those of the Debian packages with
-which Kiln was built. Time stamps are SOURCE_DATE_EPOCH."""
+which Kiln was built, those of a folder of sysroot.sh for another architecture. Time stamps are SOURCE_DATE_EPOCH."""
 import datetime
 import json
 import os
@@ -28,8 +28,8 @@ PARTS = [
 ]
 
 
-def debian_version(package):
-    query = ["dpkg-query", "-W", "-f=${Version}\t${db:Status-Status}", package]
+def debian_version(package, root):
+    query = ["dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f=${Version}\t${db:Status-Status}", package]
     found = subprocess.run(query, capture_output=True, text=True)
     version, _, status = found.stdout.partition("\t")
     if found.returncode or status != "installed":
@@ -37,8 +37,8 @@ def debian_version(package):
     return version
 
 
-def copy_licence(package, folder):
-    shutil.copyfile(f"/usr/share/doc/{package}/copyright", folder / f"{package}.txt")
+def copy_licence(package, root, folder):
+    shutil.copyfile(f"{root}/usr/share/doc/{package}/copyright", folder / f"{package}.txt")
 
 
 def entry(name, version, licence, identifier, reference=None):
@@ -59,15 +59,15 @@ def entry(name, version, licence, identifier, reference=None):
     return made
 
 
-def main(version, folder):
+def main(version, folder, root):
     licences = folder / "licenses"
     licences.mkdir(exist_ok=True)
     for text in ("Apache-2.0", "GPL-3"): # to which the others refer
         shutil.copyfile(f"/usr/share/common-licenses/{text}", licences / f"{text}.txt")
     packages = [entry("Kiln", version, "Apache-2.0 WITH LLVM-exception", "Kiln")]
     for name, package, licence in PARTS:
-        found = debian_version(package)
-        copy_licence(package, licences)
+        found = debian_version(package, root)
+        copy_licence(package, root, licences)
         identifier = "".join(letter if letter.isalnum() else "-" for letter in package)
         reference = f"pkg:deb/debian/{urllib.parse.quote(package)}@{urllib.parse.quote(found)}"
         packages.append(entry(name, found, licence, identifier, reference))
@@ -91,4 +91,4 @@ def main(version, folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], pathlib.Path(sys.argv[2]))
+    main(sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "")
