@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Checks the package that ./dev package made: the libraries that it needs, its size, its files, the list of its parts:
-# check_package.sh PACKAGES SOURCE VERSION
+# check_package.sh PACKAGES SOURCE VERSION [ARCHITECTURE]
 set -eu
-packages=$1 source=$2 version=$3
+packages=$1 source=$2 version=$3 own=$(uname -m)
+architecture=${4:-$own}
 fail() { echo "check_package: $1" >&2; exit 1; }
-name=kiln-$version-linux-$(uname -m)
+name=kiln-$version-linux-$architecture
 archive=$packages/$name.tar.xz
-[ -e "$archive" ] || { echo "not run: no $archive; ./dev package makes it"; exit 77; }
+[ -e "$archive" ] || { echo "not run: no $archive; ./dev package $architecture makes it"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tar -C "$work" -xf "$archive"
@@ -23,7 +24,14 @@ for file in bin/kiln bin/kiln-diagnose include/kiln/dsl.h include/kiln/generator
   share/doc/kiln/licenses/libmlir-22-dev.txt share/doc/kiln/licenses/libhalide14-0-dev.txt; do
   [ -s "$tree/$file" ] || fail "the package must have $file"
 done
-[ "$("$tree/bin/kiln" --version | head -n 1)" = "kiln $version" ] || fail "kiln --version must be $version"
+machine=$(readelf -h "$tree/bin/kiln" "$tree/lib/libkiln_compiler.so" | sed -n 's/^ *Machine: *//p' | sort -u)
+case $architecture:$machine in
+"aarch64:AArch64" | "x86_64:Advanced Micro Devices X86-64") ;;
+*) fail "the programs must be for $architecture, got $machine" ;;
+esac
+if [ "$architecture" = "$own" ]; then
+  [ "$("$tree/bin/kiln" --version | head -n 1)" = "kiln $version" ] || fail "kiln --version must be $version"
+fi
 [ -z "$(tar -tvf "$archive" | grep -v ' 0/0 ')" ] || fail "all files must be root's"
 times=$(find "$tree" -type f -printf '%Ts\n' | sort -u | wc -l)
 [ "$times" = 1 ] || fail "all files must have one time, got $times"
