@@ -53,7 +53,10 @@ function(kiln_discover_tests program)
   if(arg_PROPERTIES)
     list(PREPEND arg_PROPERTIES PROPERTIES)
   endif()
-  gtest_discover_tests(${program} TEST_PREFIX "${arg_TEST_PREFIX}" ${separate} ${arg_PROPERTIES})
+  if(arg_TEST_PREFIX)
+    list(PREPEND separate TEST_PREFIX "${arg_TEST_PREFIX}")
+  endif()
+  gtest_discover_tests(${program} ${separate} ${arg_PROPERTIES})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   # The cases are known only when the program is built, and gtest_discover_tests sets at most one label: CTest sets both
   # labels when it reads the list of cases.
