@@ -2,6 +2,7 @@
 #include "compiler/object/Object.h"
 
 #include "compiler/object/CodeGenerators.h"
+#include "compiler/object/MaskedStores.h"
 #include "compiler/object/RunPasses.h"
 #include "compiler/object/Wasm.h"
 
@@ -175,6 +176,8 @@ Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &given, bo
     }
     if (StringRef(name.features).contains("+relaxed-simd"))
       chooseBits(function);
+    if ((*machine)->getTargetTriple().isX86())
+      storeSingleLanes(function);
   }
   return emit(**module, **machine, isAssembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile);
 }

@@ -17,6 +17,8 @@
 namespace kiln {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -188,6 +190,35 @@ TEST(InlineFunctions, BranchesAreInsideOf32Bytes) {
   const Branches branches = branchesOf(compiled(kernel, {}, "", /*isAssembly=*/false));
   EXPECT_GE(branches.all, count);
   EXPECT_EQ(branches.onBoundaries, 0);
+}
+
+/// Returns a kernel that doubles eight integers, and stores those of their lowest 16 bits that the mask selects.
+std::string maskedStore(llvm::StringRef mask) {
+  return R"(
+    declare void @llvm.masked.store.v8i16.p0(<8 x i16>, ptr, <8 x i1>)
+    define void @kernel(ptr %wide, ptr %out) "target-cpu"="skylake-avx512" {
+      %numbers = load <8 x i32>, ptr %wide, align 4
+      %sums = add <8 x i32> %numbers, %numbers
+      store <8 x i32> %sums, ptr %wide, align 4
+      %lanes = trunc <8 x i32> %sums to <8 x i16>
+      call void @llvm.masked.store.v8i16.p0(<8 x i16> %lanes, ptr align 2 %out, <8 x i1> <)" +
+         mask.str() + R"(>)
+      ret void
+    })";
+}
+
+// LLVM 22 stores 32 bits here (compiler/object/MaskedStores.h).
+TEST(InlineFunctions, AMaskedStoreOfOneLaneStoresThatLane) {
+  const ::testing::Matcher<std::string> word = AnyOf(HasSubstr("movw"), HasSubstr("pextrw"));
+  std::string code = compiled(maskedStore("i1 1, i1 0, i1 0, i1 0, i1 0, i1 0, i1 0, i1 0"), {});
+  EXPECT_THAT(code, AllOf(word, HasSubstr("(%rsi)")));
+  code = compiled(maskedStore("i1 0, i1 poison, i1 0, i1 0, i1 0, i1 1, i1 0, i1 0"), {});
+  EXPECT_THAT(code, AllOf(word, HasSubstr("10(%rsi)")));
+}
+
+TEST(InlineFunctions, AMaskedStoreOfSeveralLanesIsOneInstruction) {
+  const std::string code = compiled(maskedStore("i1 1, i1 0, i1 0, i1 1, i1 0, i1 0, i1 0, i1 0"), {});
+  EXPECT_THAT(code, AllOf(HasSubstr("vpmovdw"), HasSubstr("(%rsi) {%k1}")));
 }
 
 TEST(InlineFunctions, NamesOfDefinitions) {
