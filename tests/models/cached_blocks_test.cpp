@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // KV caches of each element type: the decoder's logits step by step are compared with those of all tokens at once,
-// within the precision of the cache's type; and the size of the caches in the arena.
+// within the precision of the cache's type; caches of a window; and the size of the caches in the arena.
 #include "cached_blocks.h"
 #include "session.h"
 #include "support.h"
@@ -132,6 +132,33 @@ TEST(CachedBlocks, IntegersTimesAScale) {
   }
 }
 
+// Calls of one row, of fewer rows than the window and of more; the first ones have fewer rows than the window so far.
+TEST(CachedBlocks, Windows) {
+  constexpr std::int64_t rows = 150, width = 10, queryWidth = 20;
+  const std::vector<float> q = counterValues("q", rows * queryWidth, 2), k = counterValues("k", rows * width, 2),
+                           v = counterValues("v", rows * width, 2);
+  Output<float> whole(rows * queryWidth);
+  session().run(cached_blocks_all_windowed, rows, Input(q), Input(k), Input(v), whole);
+  const std::size_t bytes =
+      std::max(CACHED_BLOCKS_STEP_WINDOWED_ARENA_BYTES(1), CACHED_BLOCKS_STEP_SLIDING_ARENA_BYTES(1));
+  for (const auto step : {cached_blocks_step_windowed, cached_blocks_step_sliding}) {
+    SCOPED_TRACE(step == cached_blocks_step_sliding ? "of the window's rows" : "of all rows");
+    Conversation<cached_blocks_t> talk(session(), 1, CACHED_BLOCKS_STATE_BYTES, bytes);
+    std::int64_t done = 0;
+    for (std::int64_t part : {3, 1, 1, 20, 1, 50, 1, 1, 72}) {
+      auto rowsOf = [&](const std::vector<float> &all, std::int64_t wide) {
+        return Input(std::vector(all.begin() + done * wide, all.begin() + (done + part) * wide));
+      };
+      Output<float> y(part * queryWidth);
+      talk.run(step, part, done + part, rowsOf(q, queryWidth), rowsOf(k, width), rowsOf(v, width), y);
+      for (std::int64_t i = 0; i < part * queryWidth; ++i)
+        ASSERT_NEAR(y.values()[i], whole.values()[done * queryWidth + i], 1e-5) << done + i / queryWidth;
+      done += part;
+    }
+    ASSERT_EQ(done, rows);
+  }
+}
+
 // The arena of a step begins with all states. The rest has no room for one layer's keys in f32, except on GPUs, whose
 // kernels dequantise int8 keys there. Workers copy the keys of a head.
 TEST(CachedBlocks, NoCacheIsWidenedInTheArena) {
@@ -141,7 +168,8 @@ TEST(CachedBlocks, NoCacheIsWidenedInTheArena) {
   const std::size_t elements = std::size_t(most) * (2 * 2 * 36 + 2 * 24),
                     scales = std::size_t(most) * (2 * 2 * 3 + 2 * 2);
   EXPECT_LE(CACHED_BLOCKS_STATE_BYTES,
-            (4 + 2 + 2 + 1) * elements + 4 * scales + std::size_t(most) * 2 * (10 + 4 * 2) + 64 * 24);
+            (4 + 2 + 2 + 1) * elements + 4 * scales + std::size_t(most) * 2 * (10 + 4 * 2) + // with integers
+                (most + 2 * 36 + most) * 2 * 10 * sizeof(float) + 64 * 28);                  // and with windows
 }
 
 } // namespace

@@ -202,6 +202,29 @@ constexpr auto attention_scores(const Q &q, const K &k, const AttentionOptions<M
 
 namespace detail {
 
+/// Returns the options with their tensors of numbers in f32.
+template <class Mask, class Lengths, class Sinks>
+constexpr auto in_f32(const AttentionOptions<Mask, Lengths, Sinks> &options, Site site) {
+  auto wide = [&](const auto &x) {
+    if constexpr (std::is_same_v<decltype(x), const None &>)
+      return None();
+    else
+      return cast<f32>(x, site);
+  };
+  auto mask = wide(options.mask);
+  auto sinks = wide(options.sinks);
+  return AttentionOptions<decltype(mask), Lengths, decltype(sinks)>{.causal = options.causal,
+                                                                    .scale = options.scale,
+                                                                    .scaled = options.scaled,
+                                                                    .window_keys = options.window_keys,
+                                                                    .windowed = options.windowed,
+                                                                    .softcap = options.softcap,
+                                                                    .capped = options.capped,
+                                                                    .mask = mask,
+                                                                    .lengths = options.lengths,
+                                                                    .sinks = sinks};
+}
+
 /// The softmax of scores, with the weight 0 for keys that are masked out also where these are all keys.
 template <class Options, tensor X> constexpr auto weights_of(const X &scores, Site site) {
   auto weights = softmax(scores, site);
@@ -225,23 +248,8 @@ constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<
     Rules::check_types(q, k);
     std::vector<int> operands;
     (void)Rules::check(q, k, options, operands);
-    auto wide = [&](const auto &x) {
-      if constexpr (std::is_same_v<decltype(x), const None &>)
-        return None();
-      else
-        return cast<f32>(x, site);
-    };
-    auto mask = wide(options.mask);
-    const AttentionOptions<decltype(mask), Lengths> in_f32{.causal = options.causal,
-                                                           .scale = options.scale,
-                                                           .scaled = options.scaled,
-                                                           .window_keys = options.window_keys,
-                                                           .windowed = options.windowed,
-                                                           .softcap = options.softcap,
-                                                           .capped = options.capped,
-                                                           .mask = mask,
-                                                           .lengths = options.lengths};
-    auto scores = attention_scores<Heads, KeyHeads>(wide(q), wide(k), in_f32, site);
+    auto scores =
+        attention_scores<Heads, KeyHeads>(cast<f32>(q, site), cast<f32>(k, site), detail::in_f32(options, site), site);
     return cast<Q::element>(detail::weights_of<AttentionOptions<Mask, Lengths>>(scores, site), site);
   } else {
     auto scores = attention_scores<Heads, KeyHeads>(q, k, options, site);

@@ -68,8 +68,9 @@ public:
   }
 
   /// Self-attention with a KV cache: continues the sequence of the previous call.
-  template <Dim Context, CacheType Type>
-  constexpr auto operator()(const tensor auto &x, const Cached<Context, Type> &cached, Site site = Site::here()) const {
+  template <Dim Context, CacheType Type, std::int64_t Window, class Options>
+  constexpr auto operator()(const tensor auto &x, const Cached<Context, Type, Window, Options> &cached,
+                            Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return out_proj(attention<Heads>(q_proj(x, site), k_proj(x, site), v_proj(x, site), cached, site), site);
   }
@@ -211,8 +212,8 @@ template <class Options> constexpr Options with_causal(Options options, bool cau
   options.causal = options.causal || causal;
   return options;
 }
-template <Dim Context, CacheType Type>
-constexpr Cached<Context, Type> with_causal(Cached<Context, Type> options, bool) {
+template <Dim Context, CacheType Type, std::int64_t Window, class Options>
+constexpr auto with_causal(const Cached<Context, Type, Window, Options> &options, bool) {
   return options;
 }
 

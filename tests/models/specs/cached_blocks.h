@@ -51,6 +51,16 @@ struct Look : kiln::Layer<Look> {
   }
 };
 
+/// Attention to a window of 37 rows with limited scores: over all rows at once, from a cache of all rows, and from one
+/// that has the window's rows only.
+struct WindowedLook : kiln::Layer<WindowedLook> {
+  using kiln::Layer<WindowedLook>::Layer;
+  constexpr auto forward(const kiln::tensor auto &q, const kiln::tensor auto &k, const kiln::tensor auto &v,
+                         const auto &options) const {
+    return kiln::attention<4, 2>(q, k, v, options | kiln::softcap(3));
+  }
+};
+
 struct CachedBlocks : kiln::Model {
   using Tokens = kiln::Tensor<kiln::i32, cached_tokens>;
   using Queries = kiln::Tensor<kiln::f32, cached_tokens, 20>;
@@ -60,6 +70,7 @@ struct CachedBlocks : kiln::Model {
   CachedDecoder<kiln::bf16> bfloat{"bfloat"};
   CachedDecoder<kiln::int8> whole{"whole"};
   Look looking{"looking"};
+  WindowedLook windowed{"windowed"}, sliding{"sliding"};
 
   constexpr auto all_same(Tokens tokens) const { return same.all(tokens); }
   constexpr auto all_half(Tokens tokens) const { return half.all(tokens); }
@@ -70,6 +81,15 @@ struct CachedBlocks : kiln::Model {
   constexpr auto step_bfloat(Tokens tokens) const { return bfloat.step(tokens); }
   constexpr auto step_whole(Tokens tokens) const { return whole.step(tokens); }
   constexpr auto look(Queries q, Rows k, Rows v) const { return looking(q, k, v); }
+  constexpr auto all_windowed(Queries q, Rows k, Rows v) const {
+    return windowed(q, k, v, kiln::causal | kiln::window(37));
+  }
+  constexpr auto step_windowed(Queries q, Rows k, Rows v) const {
+    return windowed(q, k, v, kiln::cached<cached_context> | kiln::window(37));
+  }
+  constexpr auto step_sliding(Queries q, Rows k, Rows v) const {
+    return sliding(q, k, v, kiln::cached_window<cached_context, 37>);
+  }
 
   static constexpr auto entries() {
     using Self = CachedBlocks;
@@ -81,7 +101,10 @@ struct CachedBlocks : kiln::Model {
                       kiln::entry("step_half", &Self::step_half, {"tokens"}, {"logits"}),
                       kiln::entry("step_bfloat", &Self::step_bfloat, {"tokens"}, {"logits"}),
                       kiln::entry("step_whole", &Self::step_whole, {"tokens"}, {"logits"}),
-                      kiln::entry("look", &Self::look, {"q", "k", "v"}, {"y"})};
+                      kiln::entry("look", &Self::look, {"q", "k", "v"}, {"y"}),
+                      kiln::entry("all_windowed", &Self::all_windowed, {"q", "k", "v"}, {"y"}),
+                      kiln::entry("step_windowed", &Self::step_windowed, {"q", "k", "v"}, {"y"}),
+                      kiln::entry("step_sliding", &Self::step_sliding, {"q", "k", "v"}, {"y"})};
   }
 };
 
