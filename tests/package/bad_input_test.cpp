@@ -100,12 +100,10 @@ const CallCase callCases[] = {
      "forward: \"tokens\" out of range; expected [0, 10], got -1 at element 9"},
     {"smallest token", [](Call &c) { c.words[0] = INT32_MIN; }, KILN_INDEX_OUT_OF_RANGE,
      "forward: \"tokens\" out of range; expected [0, 10], got -2147483648 at element 0"},
-    {"length 0", [](Call &c) { c.lengths[1] = 0; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward: \"lengths\" out of range; expected [1, 5], got 0 at element 1"},
     {"negative length", [](Call &c) { c.lengths[0] = -5; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward: \"lengths\" out of range; expected [1, 5], got -5 at element 0"},
+     "forward: \"lengths\" out of range; expected [0, 5], got -5 at element 0"},
     {"length above the tokens of this call", [](Call &c) { c.lengths[0] = 6; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward: \"lengths\" out of range; expected [1, 5], got 6 at element 0"},
+     "forward: \"lengths\" out of range; expected [0, 5], got 6 at element 0"},
 };
 
 TEST(BadCall, IsRefusedWithWords) {
