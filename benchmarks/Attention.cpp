@@ -58,6 +58,24 @@ static void decode(benchmark::State &state, const Threads &threads, int tokens) 
   compare(state, threads, {Unit::GigabytesPerSecond, bytes, 0, bytes}, {std::move(all)});
 }
 
+/// One call computes a single query with a window of 1024 keys in each of several layers. Their contexts overlap, but
+/// not their windows, which together exceed the caches.
+static void decodeWindow(benchmark::State &state, const Threads &threads, int context) {
+  constexpr std::size_t layers = 11, window = 1024, row = heads * width;
+  const std::size_t count = row * (static_cast<std::size_t>(context) + (layers - 1) * window);
+  std::vector<float> q = makeInput("q", row), k = makeInput("k", count), v = makeInput("v", count), y(row * layers);
+  static const auto model = makeModel<attention::Model>({});
+  auto all = ours(threads, ATTENTION_WINDOW_ARENA_BYTES(threads.count()), y, [&](const kiln_call_t &call) {
+    kiln_status_t status = KILN_OK;
+    for (std::size_t layer = 0; layer < layers && status == KILN_OK; ++layer)
+      status = attention_window(model->get(), &call, context, q.data(), k.data() + layer * window * row,
+                                v.data() + layer * window * row, y.data() + layer * row);
+    return status;
+  });
+  const double bytes = 2.0 * sizeof(float) * window * row * layers;
+  compare(state, threads, {Unit::GigabytesPerSecond, bytes, 0, bytes}, {std::move(all)});
+}
+
 void registerAll() {
   for (int threads : {1, 2})
     for (bool isCausal : {false, true})
@@ -70,6 +88,10 @@ void registerAll() {
     for (int tokens : {512, 2048})
       add("attention/decode 12x64, " + std::to_string(tokens), threads, 15,
           [=](benchmark::State &state, const Threads &pool) { decode(state, pool, tokens); });
+  for (int threads : {1, 2})
+    for (int context : {1024, 32768})
+      add("attention/decode 12x64, window 1024 of " + std::to_string(context), threads, 15,
+          [=](benchmark::State &state, const Threads &pool) { decodeWindow(state, pool, context); });
 }
 
 } // namespace kiln::bench
