@@ -67,9 +67,12 @@ bool startsAnywhere(Operation *op) {
 bool isPointwise(Operation *op) { return hasRole(op, KernelRole::Pointwise); }
 bool isMovement(Operation *op) { return hasRole(op, KernelRole::Movement); }
 
-/// Whether an element of the result depends on single elements of the operands.
+/// Whether the op computes or moves elements, or looks them up at computed indices. Elements at stored indices, as
+/// those of a bias of windows, are looked up once, not for each batch.
 bool isOfElements(Operation *op) {
-  return isPointwise(op) || isMovement(op) || hasRole(op, KernelRole::Lookup) || hasRole(op, KernelRole::View);
+  auto gather = dyn_cast<GatherOp>(op);
+  return isPointwise(op) || isMovement(op) || isa<PositionsOp>(op) || hasRole(op, KernelRole::View) ||
+         (gather && isPointwise(gather.getIndices().getDefiningOp()));
 }
 
 ElementCost costOf(Operation *op) { return cast<KernelOpInterface>(op).getElementCost(); }
@@ -287,17 +290,16 @@ private:
     }
   }
 
-  /// Whether the attention may compute the op for each score: cheap ops on which its mask depends, but no query, key,
-  /// value or sink.
+  /// Whether the attention may compute the op for each score: a cheap one on which only its mask depends.
   bool computesMask(const KernelGroup &group, Operation *op) {
     return isOfElements(op) && costOf(op) != ElementCost::Costly && feedsMask(group, op->getResult(0));
   }
   bool feedsMask(const KernelGroup &group, Value value) {
     auto attention = dyn_cast<AttentionOp>(group.anchor);
     return attention && llvm::all_of(value.getUsers(), [&](Operation *user) {
-             if (user == attention)
-               return attention.getMask() == value && llvm::count(user->getOperands(), value) == 1;
-             return group.contains(user) && isOfElements(user) && feedsMask(group, user->getResult(0));
+             return user == attention
+                        ? attention.getMask() == value && llvm::count(user->getOperands(), value) == 1
+                        : group.contains(user) && isOfElements(user) && feedsMask(group, user->getResult(0));
            });
   }
 

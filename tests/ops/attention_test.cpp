@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include <algorithm>
 #include <limits>
 
 #include KILN_OPS_HEADER(ops_attention)

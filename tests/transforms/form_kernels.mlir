@@ -155,6 +155,32 @@ func.func @grouped(%vkq: tensor<5x24xf32>) -> tensor<5x16xf32> attributes {kiln.
 
 // -----
 
+// The attention computes a cheap mask for each score, so the mask is not stored.
+// CHECK: func.func private @attention_0(
+// CHECK: kiln.mul
+// CHECK: kiln.attention
+// CHECK: func.func @mask
+// CHECK-NOT: kiln.mul
+func.func @mask(%x: tensor<5x8xf32>, %distance: tensor<5x5xf32>, %slope: tensor<2x1x1xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %m = kiln.mul %distance, %slope : (tensor<5x5xf32>, tensor<2x1x1xf32>) -> tensor<2x5x5xf32>
+  %y = kiln.attention %x, %x, %x mask %m heads = 2 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>, tensor<2x5x5xf32>) -> tensor<5x8xf32>
+  return %y : tensor<5x8xf32>
+}
+
+// -----
+
+// A costly mask is computed once.
+// CHECK-DAG: func.func private @exp_{{[0-9]}}
+// CHECK-DAG: func.func private @attention_{{[0-9]}}
+// CHECK: func.func @stored_mask
+func.func @stored_mask(%x: tensor<5x8xf32>, %distance: tensor<5x5xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %m = kiln.exp %distance : tensor<5x5xf32>
+  %y = kiln.attention %x, %x, %x mask %m heads = 2 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x5xf32>) -> tensor<5x8xf32>
+  return %y : tensor<5x8xf32>
+}
+
+// -----
+
 // Values that a broadcast would recompute for each row are computed once, in a separate kernel.
 // CHECK: func.func private @exp_0
 // CHECK: kiln.exp
