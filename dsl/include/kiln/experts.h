@@ -110,6 +110,24 @@ private:
   Linear<Hidden, Width, false, WeightOrder::out_in, Weight> down_proj{"down_proj"};
 };
 
+/// The experts with the Top largest scores of each token, [tokens, experts]: i32 [tokens, Top], the largest first. The
+/// place of an expert is the number of experts before it, which have a larger score, or the same and a smaller number.
+/// An expert is not compared with itself, so that whether an inexact score equals itself does not matter.
+template <int Top, tensor Scores> constexpr auto first_experts(const Scores &scores, Site site) {
+  auto ordered = where(less_equal(scores, largest_f32, site), scores, largest_f32, site); // NaN is the largest
+  auto own = unsqueezed<2>(ordered);
+  auto other = unsqueezed<1>(ordered);
+  auto number = arange<Scores::shape[1]>(scores, site);
+  auto own_number = unsqueezed<1>(number);
+  auto other_number = unsqueezed<0>(number);
+  auto is_later = less(own_number, other_number, site);
+  auto of_later = where(is_later, less(own, other, site), is_later, site);
+  auto is_before = where(less(other_number, own_number, site), less_equal(own, other, site), of_later, site);
+  auto place = sum<2>(cast<i32>(is_before, site), site);
+  auto has_place = equal(unsqueezed<1>(place), unsqueezed<1>(arange<Dim(Top)>(scores, site)), site);
+  return sum<2>(where(has_place, number, 0, site), site);
+}
+
 /// The pairs of a token and one of its experts, sorted by expert.
 template <tensor Tokens, tensor Places, tensor Ends> struct SortedPairs {
   Tokens tokens; // i32 [pairs], the token of each pair in sorted order
@@ -168,7 +186,7 @@ private:
   template <tensor X> constexpr auto of_chosen(const X &x, Site site) const {
     auto logits = cast<f32>(gate(x, site), site);
     auto scores = scores_of(logits, site);
-    auto chosen = slice<1, 0, Dim(Top)>(argsort<1, SortOrder::descending>(logits, site), site);
+    auto chosen = detail::first_experts<Top>(logits, site);
     auto gates = scaled(take_along_axis<1>(scores, chosen, site), site);
     auto pairs = detail::sorted_pairs<Count>(chosen, site);
     using One = detail::Expert<Width, Hidden, Options.weight>;
