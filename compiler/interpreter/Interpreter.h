@@ -18,8 +18,8 @@ namespace kiln::interpreter {
 
 class Interpreter {
 public:
-  /// Returns the weight of a name such as "h.3.attn.weight", which has the numbers of layers (kiln/numbered.h), with the
-  /// errors that implementations may add to it. Called once per name.
+  /// Returns the weight of a name such as "h.3.attn.weight", which has the numbers of layers (kiln/numbered.h), with
+  /// the errors that implementations may add to it. Called once per name.
   using WeightSource = std::function<Tensor(const std::string &name)>;
 
   /// Throws std::runtime_error for a graph whose scopes, parameters and states are malformed.

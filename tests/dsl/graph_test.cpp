@@ -290,7 +290,7 @@ template <int Keys> struct Windowed : Layer<Windowed<Keys>> {
   constexpr auto forward(const tensor auto &x) const {
     auto y = norm(x);
     if constexpr (Keys > 0)
-      return x + attn(y, window(Keys));
+      return x + attn(y, causal | window(Keys));
     else
       return x + attn(y, causal);
   }
