@@ -18,8 +18,8 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
 /// The checkpoint to pack, as given on the command line.
 struct Checkpoint {
   std::string path; // a GGUF file, by its suffix; else a safetensors file, or the index of several
-  std::string
-      quantization; // of a quantised safetensors file: "gptq", "gptq_v2", "awq", "fp8", "mxfp4" or "nvfp4"; else empty
+  /// The format of a quantised safetensors file: "gptq", "gptq_v2", "awq", "fp8", "mxfp4" or "nvfp4"; else empty.
+  std::string quantization;
   /// A file of renames (see the runtime), one per line: FROM TO, FROM TO HEADS for rotary heads, FROM for a tensor that
   /// is left out, FROM =0 for a tensor that is left out and must be zeros. Empty: the file has the model's names.
   std::string renames;
