@@ -3,6 +3,7 @@
 // Weights that are quantised in blocks, or to bytes in groups: hand-computed results of the rounding of dsl/SPEC.md.
 #include "compiler/interpreter/Storage.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 

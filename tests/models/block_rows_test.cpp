@@ -5,6 +5,8 @@
 #include "compiler/interpreter/Storage.h"
 #include "session.h"
 #include "stored_forms.h"
+#include <algorithm>
+#include <iterator>
 
 namespace kiln::testing {
 namespace {

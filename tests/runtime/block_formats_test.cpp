@@ -4,6 +4,8 @@
 #include "third_party_files.h"
 #include "weights/pack.h"
 
+#include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 
 namespace {

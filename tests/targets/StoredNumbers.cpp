@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "StoredNumbers.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kiln::testing {

@@ -2,6 +2,7 @@
 #include "StoredTensor.h"
 
 #include "compiler/dialect/StoredParts.h"
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
