@@ -11,7 +11,7 @@ cd "$2"
 shift 2
 [ "$(cat packages 2>/dev/null)" = "$*" ] && exit 0
 
-rm -rf root
+rm -rf root apt/cache # with packages of an earlier version
 mkdir -p apt/lists/partial apt/cache/archives/partial root/usr/bin root/usr/lib root/usr/sbin root/var/lib/dpkg
 for name in bin lib sbin; do ln -s usr/$name root/$name; done
 ln -s usr/include root/include # clang names C++ headers as lib/gcc/.../../include/c++, and ninja drops the dots
@@ -34,4 +34,5 @@ for version in 14 22; do
     if [ -e "$own" ]; then ln -sf "$own" "$program"; fi
   done
 done
+rm -r apt/cache
 echo "$*" >packages
