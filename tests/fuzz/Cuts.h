@@ -20,6 +20,7 @@ std::vector<Edit> cutResults(const RandomModel &model);
 std::vector<Edit> cutEffects(const RandomModel &model);
 std::vector<Edit> cutToInputs(const RandomModel &model);
 std::vector<Edit> cutToOperands(const RandomModel &model);
+std::vector<Edit> cutToAncestors(const RandomModel &model);
 std::vector<Edit> cutInputs(const RandomModel &model);
 // CutsOfLoops.cpp
 std::vector<Edit> cutStacks(const RandomModel &model);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 
 #include "tests/fuzz/Cuts.h"
 #include "tests/fuzz/Edit.h"
@@ -140,6 +141,42 @@ std::vector<Edit> cutToOperands(const RandomModel &model) {
     for (int operand : from)
       if (model.graph.nodes[operand].element == node.element)
         edits.push_back([=](RandomModel &m) { replaceUses(m.graph, number, operand); });
+  }
+  return edits;
+}
+
+/// Returns the nodes on which a node depends, apart from its operands.
+static std::set<int> ancestorsOf(const Graph &graph, int number) {
+  const std::vector<int> &operands = graph.nodes[number].operands;
+  std::vector<int> todo = operands;
+  std::set<int> found;
+  while (!todo.empty()) {
+    const int node = todo.back();
+    todo.pop_back();
+    for (int operand : graph.nodes[node].operands)
+      if (found.insert(operand).second)
+        todo.push_back(operand);
+  }
+  for (int operand : operands)
+    found.erase(operand);
+  return found;
+}
+
+/// Edits that replace a node by one of its type on which it depends through others.
+std::vector<Edit> cutToAncestors(const RandomModel &model) {
+  std::vector<Edit> edits;
+  const Graph &graph = model.graph;
+  const std::vector<int> home = homesOf(graph);
+  for (std::size_t i = graph.nodes.size(); i > 0; --i) {
+    const int number = static_cast<int>(i) - 1;
+    const Op op = graph.nodes[number].op;
+    if (op == Op::scan || op == Op::store || op == Op::append)
+      continue;
+    for (int ancestor : ancestorsOf(graph, number)) {
+      const Node &other = graph.nodes[ancestor];
+      if (other.op != Op::scan && other.element == graph.nodes[number].element && home[ancestor] == home[number])
+        edits.push_back([=](RandomModel &m) { replaceUses(m.graph, number, ancestor); });
+    }
   }
   return edits;
 }

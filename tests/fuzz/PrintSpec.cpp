@@ -219,7 +219,7 @@ private:
       }
       if (node.op == Op::stack && !isPlain(node)) { // the stack and the first value that it carries
         text += indent + "auto all" + std::to_string(number) + " = " + call(node, "") + ";\n" + indent +
-                unused(number) + "auto t" + std::to_string(number) + " = " + resultOf(number, 0) + ";\n";
+                "[[maybe_unused]] auto t" + std::to_string(number) + " = " + resultOf(number, 0) + ";\n";
         continue;
       }
       text += indent + unused(number) + "auto t" + std::to_string(number) + " = ";

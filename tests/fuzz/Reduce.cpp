@@ -13,8 +13,9 @@
 namespace kiln::fuzz {
 
 RandomModel reduce(const RandomModel &model, const std::function<bool(const RandomModel &)> &fails, int tries) {
-  static constexpr Cuts families[] = {cutEntries,    cutResults, cutStacks, cutScans,   cutLoopResults, cutToInputs,
-                                      cutToOperands, cutEffects, cutInputs, cutSymbols, cutExtents,     cutAttributes};
+  static constexpr Cuts families[] = {cutEntries,  cutResults,    cutStacks,     cutScans,  cutLoopResults,
+                                      cutToInputs, cutToOperands, cutEffects,    cutInputs, cutSymbols,
+                                      cutExtents,  cutAttributes, cutToAncestors};
   RandomModel best = model;
   std::set<std::string> tried{printSpec(model.graph)};
   bool isSmaller = true;
