@@ -97,10 +97,13 @@ Expected<std::string> compileToObject(Module &module, const CpuName &name) {
   if (!machine)
     return machine.takeError();
   setMachine(module, **machine);
-  // Hide symbols as in the run time: a shared library that contains a model exports none of its symbols by default.
-  for (GlobalValue &global : module.global_values())
-    if (global.hasExternalLinkage())
+  // Hide symbols as in the run time: a shared library that contains a model exports none of its symbols by default. A
+  // hidden intrinsic would become a symbol that nothing defines.
+  for (GlobalValue &global : module.global_values()) {
+    auto *function = dyn_cast<Function>(&global);
+    if (global.hasExternalLinkage() && !(function && function->isIntrinsic()))
       global.setVisibility(GlobalValue::HiddenVisibility);
+  }
   optimize(module, **machine);
   return emit(module, **machine, CodeGenFileType::ObjectFile);
 }
