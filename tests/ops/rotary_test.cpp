@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <span>
 
 #include KILN_OPS_HEADER(ops_rotary)
 
@@ -87,8 +88,7 @@ Array rotate(const Array &x, int heads, const Frequencies &frequencies, bool isA
 /// The row's own number.
 double rowOf(const Index &at, std::size_t) { return static_cast<double>(at[at.size() - 2]); }
 
-double worstAngle(const std::vector<double> &positions, const std::vector<float> &actual,
-                  const Frequencies &frequencies) {
+double worstAngle(const std::vector<double> &positions, std::span<const float> actual, const Frequencies &frequencies) {
   const Array wanted = angles(positions, frequencies);
   double worst = 0;
   for (std::size_t i = 0; i < actual.size(); ++i)
