@@ -72,8 +72,8 @@ bool kiln_quantize_to_f4(uint32_t *words, char *scales, signed char *zeros, cons
 
 /* block_formats.c; block_formats_none.c takes its place in libraries without such weights. */
 
-/* Quantises whole blocks of a matrix [k_extent][columns] to a format of which kiln_format_has_blocks is true, whose arrays are [items][columns] here. The
- * third array already has the outer scales if they are those of whole outputs. */
+/* Quantises whole blocks of a matrix [k_extent][columns] to a format of which kiln_format_has_blocks is true, whose
+ * arrays are [items][columns] here. The third array already has the outer scales if they are those of whole outputs. */
 bool kiln_quantize_blocks(const kiln_format_t *format, char *const arrays[KILN_FORMAT_ARRAYS], const float *from,
                           size_t k_extent, size_t columns);
 /* kiln_format_decode for formats with outer scales. */
