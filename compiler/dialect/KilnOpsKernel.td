@@ -19,6 +19,11 @@ def Kiln_CallOp : Kiln_Op<"call", [Kiln_ReadsVariables, Kiln_HostOp, AttrSizedOp
     %0 = kiln.call @kernel_3[%rows](%x, %bias)
         : (tensor<?x768xf32, affine_map<()[s0, s1] -> (s0 * s1, 768)>>, tensor<768xf32>)
         -> tensor<?x768xf32, affine_map<()[s0, s1] -> (s0 * s1, 768)>>
+    ```
+
+    Here the part of each of eight groups has 512 rows of weights:
+
+    ```mlir
     %1 = kiln.call @kernel_4[%rows](%0, %weights) ends %ends : tensor<8xi32> {per_group = array<i64: 1>}
         : (tensor<7x768xf32>, tensor<4096x768xf32>) -> tensor<7x512xf32>
     ```

@@ -10,7 +10,7 @@ namespace {
 TEST(GeneratedEntry, AllocatesNothing) {
   constexpr std::int64_t batch = 3, tokens = 12;
   Session<small_t> session(KILN_TEST_LIBRARY(small, SMALL_WEIGHTS));
-  std::vector<std::int32_t> words(batch * tokens, 4), lengths{12, 1, 7}, wrong{12, 0, 7};
+  std::vector<std::int32_t> words(batch * tokens, 4), lengths{12, 1, 7}, wrong{12, 13, 7};
   std::vector<float> logits(batch * tokens * 11);
   GuardedMemory arena(SMALL_FORWARD_ARENA_BYTES(3), Guard::front);
   kiln_error_t error{};

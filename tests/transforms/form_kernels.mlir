@@ -156,7 +156,7 @@ func.func @grouped(%vkq: tensor<5x24xf32>) -> tensor<5x16xf32> attributes {kiln.
 // -----
 
 // The attention computes a cheap mask for each score, so the mask is not stored.
-// CHECK: func.func private @attention_0(
+// CHECK: func.func private @mul_attention_0(
 // CHECK: kiln.mul
 // CHECK: kiln.attention
 // CHECK: func.func @mask
