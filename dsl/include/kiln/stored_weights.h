@@ -12,12 +12,19 @@ namespace detail {
 /// Whether only grouped_linears read the node, as weights of [groups * out, in].
 constexpr bool is_weight_of_groups(const Graph &graph, const Node &joined) {
   const int number = static_cast<int>(&joined - graph.nodes.data());
+  bool is_read = false;
   for (const Node &node : graph.nodes)
     for (std::size_t i = 0; i < node.operands.size(); ++i)
-      if (node.operands[i] == number &&
-          (node.op != Op::grouped_linear || i != 1 || node.attributes.weight_order != WeightOrder::out_in))
+      if (node.operands[i] == number) {
+        if (node.op != Op::grouped_linear || i != 1 || node.attributes.weight_order != WeightOrder::out_in)
+          return false;
+        is_read = true;
+      }
+  for (const Region &region : graph.regions)
+    for (int result : region.results)
+      if (result == number)
         return false;
-  return true;
+  return is_read;
 }
 } // namespace detail
 
