@@ -334,10 +334,17 @@ func::FuncOp outlineGroups(const KernelGroup &group, func::FuncOp entry, StringR
     given.addParts(grouped.getBias(), grouped.getNumGroups());
   const size_t ofLinear = given.values.size();
   llvm::SetVector<Value> others; // that the epilogue reads
+  llvm::SetVector<Operation *> numbers;
   for (Operation *op : group.ops)
-    for (Value operand : op->getOperands())
-      if (op != grouped && !(operand.getDefiningOp() && group.contains(operand.getDefiningOp())))
+    for (Value operand : op->getOperands()) {
+      Operation *source = operand.getDefiningOp();
+      if (op == grouped || (source && group.contains(source)))
+        continue;
+      if (isa_and_nonnull<ConstantOp>(source) && cast<RankedTensorType>(operand.getType()).getRank() == 0)
+        numbers.insert(source); // outside of the loop whose body has the group
+      else
         others.insert(operand);
+    }
   for (Value other : others)
     given.addRows(other);
 
@@ -360,6 +367,8 @@ func::FuncOp outlineGroups(const KernelGroup &group, func::FuncOp entry, StringR
   IRMapping mapping;
   for (auto [other, argument] : llvm::zip_equal(others, arguments.drop_front(ofLinear)))
     mapping.map(other, argument);
+  for (Operation *number : numbers)
+    builder.clone(*number, mapping);
   mapping.map(grouped.getResult(), LinearOp::create(builder, loc, arguments[0], arguments[1],
                                                     grouped.getBias() ? Value(arguments[2]) : Value(),
                                                     /*scales=*/Value(), grouped.getWeightOrder())
