@@ -4,13 +4,14 @@
 // double and for Lanes, several doubles with the same operations (lanes.h).
 #pragma once
 
+#include "angles.h"
+
 #include <cmath>
 #include <numbers>
 
 namespace kiln::testing::oracle {
 
-using std::cos, std::erf, std::erfc, std::exp, std::expm1, std::fabs, std::log, std::log1p, std::sin, std::sqrt,
-    std::tanh;
+using std::erf, std::erfc, std::exp, std::expm1, std::fabs, std::log, std::log1p, std::sqrt, std::tanh;
 
 inline double select(bool condition, double a, double b) { return condition ? a : b; }
 
