@@ -147,6 +147,8 @@ LogicalResult ScanOp::verify() {
     if (!ends || ends.getRank() != 0 || !ends.getElementType().isInteger(1))
       return check.report("scan: wrong first value of a loop that ends early; expected a boolean scalar",
                           carried > 0 ? listTypes(inits.front()) : std::string("none"));
+    if (getReverse())
+      return check.report("scan: cannot end early in reverse order", "the order of the slices", "reverse");
   }
   if (getAhead() > 0 && (carried > 0 || getReverse() || getLayers() || !isa<AffineConstantExpr>(length)))
     return check.report("scan: cannot run ahead; expected no carried values and fixed iterations in their order",

@@ -64,6 +64,15 @@ func.func @until(%ended: tensor<i1>, %xs: tensor<9xi1>) -> tensor<i1> {
 }
 
 // -----
+func.func @until_in_reverse(%e0: tensor<i1>, %xs: tensor<9xi1>) {
+  // expected-error@+1 {{scan: cannot end early in reverse order; expected the order of the slices, got reverse}}
+  %0 = kiln.scan (%e = %e0 : tensor<i1>) over (%x = %xs : tensor<9xi1>) reverse until {
+    kiln.yield %x : tensor<i1>
+  }
+  return
+}
+
+// -----
 func.func @until_of_a_number(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) {
   // expected-error@+1 {{scan: wrong first value of a loop that ends early; expected a boolean scalar, got tensor<4xf32>}}
   %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) until {
