@@ -142,11 +142,11 @@ static Expr divisor(const Expr &b) {
   return Halide::Internal::is_const(b) ? b : select(b == 0, Halide::Internal::make_one(b.type()), b);
 }
 
-/// Whether the op wraps. Sums, differences, products and left shifts of i32 do; those of type index do not overflow,
-/// which Halide assumes for all signed integers, and a shift to be a product.
+/// Whether the op wraps. Sums, differences, products and left shifts of integers do; those of type index do not
+/// overflow, which Halide assumes for all signed integers of at least 32 bits, and a shift to be a product.
 static bool wraps(Operation *op) {
-  return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::ShLIOp>(op) &&
-         op->getResult(0).getType().isInteger(32);
+  auto type = dyn_cast<IntegerType>(op->getResult(0).getType());
+  return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::ShLIOp>(op) && type && type.getWidth() >= 32;
 }
 
 /// Hides from Halide what a reduction compares its result with. In a loop over max(before, x) where x grows with the
