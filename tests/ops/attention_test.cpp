@@ -2,6 +2,7 @@
 #include "ops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include KILN_OPS_HEADER(ops_attention)
@@ -107,6 +108,17 @@ TEST(Attention, SinkOfOneQuery) {
     Expected y(attention(q, k, k, 2, {.sinks = &two}), tolerance);
     runAndCompare(session(), ENTRY(sink_of_one), e.batch, e.others, Given(q), Given(k), Given(two), y);
   }
+}
+
+TEST(Attention, SinksFarAboveTheScoresLeaveNothing) {
+  const Extents e = allExtents()[0];
+  Array two = random({2});
+  two.values = {85, 1000};
+  Given queries(random({e.batch, 1, 24})), keys(random({e.batch, e.others, 24})), sinks(two);
+  Output<float> y(static_cast<std::size_t>(e.batch * 24));
+  session().runWith({1}, ENTRY(sink_of_one), e.batch, e.others, queries, keys, sinks, y);
+  for (const float value : y.values())
+    EXPECT_LE(std::fabs(value), 1e-32);
 }
 
 TEST(Attention, HeadMasks) {

@@ -190,7 +190,8 @@ private:
     });
   }
 
-  /// The weight of a sink: 2^(sink - maximum), at most so large that the inverse of the sum is not 0.
+  /// The weight of a sink: 2^(sink - maximum), at most so large that the inverse of the sum is a normal number. Weights
+  /// of keys are then at most 2^-125 of the row's, which the error of 2^x covers.
   ElementRegion createSink() {
     if (!sinks)
       return {};
@@ -198,7 +199,7 @@ private:
       Value sink = b.convert(b.read(sinks, Coordinate(b.loop(batchRank))), element);
       sink = arith::MulFOp::create(b, sink, b.constant(element, llvm::numbers::log2e));
       Value difference = arith::SubFOp::create(b, sink, maximum[0]);
-      difference = arith::MinimumFOp::create(b, difference, b.constant(element, 100));
+      difference = arith::MinimumFOp::create(b, difference, b.constant(element, 125));
       return SmallVector<Value>{math::Exp2Op::create(b, difference)};
     });
   }
