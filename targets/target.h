@@ -169,6 +169,8 @@ struct TargetHooks {
   /// Grouping: host code can read the ends of the groups of a grouped_linear, and calls a kernel for each group that
   /// has rows; otherwise one kernel looks up the group of each row.
   bool callsGroups = false;
+  /// Host code can read tensors, so that functions of the run time sort and add up rows by index; otherwise kernels do.
+  bool sortsOnHost = false;
   /// Adds the passes that the target's compilers need last, such as polynomials for functions of the math library.
   std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;
 };

@@ -33,6 +33,40 @@ def Kiln_ScatterAddOp : Kiln_Op<"scatter_add", [Pure, Kiln_HostOp, Kiln_IndexOpe
   let hasVerifier = 1;
 }
 
+def Kiln_IndexAddOp : Kiln_Op<"index_add", [Pure, Kiln_HostOp, Kiln_IndexOperands, Kiln_Differentiable, AllTypesMatch<["x", "result"]>]> {
+  let summary = "a table plus rows at indices";
+  let description = [{
+    The table x [V, D] with row r [D] added to its row indices[r], in their order. Rows whose index is outside of the table
+    are ignored. CPUs call a function of the run time; for other targets `kiln-expand-sorts` rewrites the op.
+
+    ```mlir
+    %0 = kiln.index_add %x, %indices, %rows : (tensor<9x16xf32>, tensor<7xi32>, tensor<7x16xf32>) -> tensor<9x16xf32>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F32, I32]>:$x, Kiln_IntegerTensor:$indices, RankedTensorOf<[F32, I32]>:$rows);
+  let results = (outs RankedTensorOf<[F32, I32]>:$result);
+  let assemblyFormat = "$x `,` $indices `,` $rows attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Kiln_ArgsortOp : Kiln_Op<"argsort", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
+  let summary = "the sorted positions of the elements of an axis";
+  let description = [{
+    The positions of the elements of `axis` in ascending or `descending` order. Equal elements keep their order, and NaN is
+    larger than any number. The result may have fewer elements along the axis, which are the first positions. CPUs call a
+    function of the run time; for other targets `kiln-expand-sorts` rewrites the op.
+
+    ```mlir
+    %0 = kiln.argsort %x axis = 1 : (tensor<7x768xf32>) -> tensor<7x768xi32>
+    %1 = kiln.argsort %x axis = 1 descending : (tensor<7x768xf32>) -> tensor<7x4xi32>
+    ```
+  }];
+  let arguments = (ins Kiln_NumericTensor:$x, I64Attr:$axis, UnitAttr:$descending);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = "$x `axis` `=` $axis (`descending` $descending^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Kiln_PositionsOp : Kiln_InferredOp<"positions", [Kiln_InKernel<"Lookup", "Free">]> {
   let summary = "0, 1, ... along an axis of its operand";
   let description = [{

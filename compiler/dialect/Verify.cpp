@@ -397,6 +397,37 @@ LogicalResult ScatterAddOp::verify() {
   return success();
 }
 
+LogicalResult IndexAddOp::verify() {
+  Check check(*this);
+  auto x = cast<RankedTensorType>(getX().getType()), indices = cast<RankedTensorType>(getIndices().getType()),
+       rows = cast<RankedTensorType>(getRows().getType());
+  if (failed(check.extents({x, indices, rows})))
+    return failure();
+  if (indices.getRank() != 1)
+    return check.fail(rules::index_add_c1, check.text(indices));
+  if (x.getRank() != 2 || rows.getRank() != 2 || getExtents(rows).front() != getExtents(indices).front() ||
+      getExtents(rows).back() != getExtents(x).back())
+    return check.fail(rules::index_add_c3, check.text({x, indices, rows}));
+  return check.sameElement(rules::index_add_c4, {x, rows});
+}
+
+LogicalResult ArgsortOp::verify() {
+  Check check(*this);
+  auto x = cast<RankedTensorType>(getX().getType()), result = cast<RankedTensorType>(getType());
+  if (failed(check.extents({x, result})) || failed(check.axis(rules::sort_c1, getAxis(), x)))
+    return failure();
+  const AffineExpr whole = getExtents(x)[getAxis()];
+  SmallVector<AffineExpr> expected = getExtents(x), extents = getExtents(result);
+  if (extents.size() == expected.size())
+    expected[getAxis()] = extents[getAxis()];
+  if (extents != expected)
+    return check.report("argsort: wrong shape of the result; expected that of the operand except along the axis",
+                        check.text({x, result}));
+  if (!check.atLeast(whole, extents[getAxis()]))
+    return check.fail(rules::argsort_c1, check.text(extents[getAxis()]), check.text(whole));
+  return success();
+}
+
 LogicalResult RequireFiniteOp::verify() {
   Check check(*this);
   auto type = cast<RankedTensorType>(getX().getType());

@@ -104,6 +104,8 @@ void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder 
     addFrequencies(from, state, builder);
   if (info(node.op).has(Fields::heads))
     addHeads(node, state, builder);
+  if (node.op == Op::argsort && from.reverse)
+    state.addAttribute("descending", builder.getUnitAttr());
   if (node.op == Op::max && from.first)
     state.addAttribute("first", builder.getUnitAttr());
   if (node.op == Op::mean && from.shifted)

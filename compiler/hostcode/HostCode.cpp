@@ -112,6 +112,8 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::CustomOp>([&](auto custom) { return emitCustom(custom); })
             .Case<kd::FinishOp>([&](auto op) { return emitWait(op, op.getOver()), success(); })
             .Case<kd::ScatterAddOp>([&](auto scatter) { return emitScatterAdd(scatter); })
+            .Case<kd::IndexAddOp>([&](auto sum) { return emitIndexAdd(sum); })
+            .Case<kd::ArgsortOp>([&](auto sort) { return emitArgsort(sort); })
             .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })

@@ -77,6 +77,11 @@ private:
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
   mlir::LogicalResult emitConcat(mlir::kiln::ConcatOp concat);
   mlir::LogicalResult emitScatterAdd(mlir::kiln::ScatterAddOp scatter);
+  mlir::LogicalResult emitIndexAdd(mlir::kiln::IndexAddOp sum);
+  mlir::LogicalResult emitArgsort(mlir::kiln::ArgsortOp sort);
+  /// Emits the call of a function of the run time: the worker, the tensors, dimensions, and numbers of 32 bits.
+  mlir::LogicalResult emitIndexed(mlir::Operation *op, mlir::StringRef name, mlir::ArrayRef<mlir::Value> tensors,
+                                  mlir::ArrayRef<mlir::AffineExpr> extents, mlir::ArrayRef<uint32_t> numbers);
   /// Emits the call of a function of the program.
   mlir::LogicalResult emitCustom(mlir::kiln::CustomOp custom);
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);

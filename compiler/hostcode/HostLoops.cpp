@@ -243,30 +243,6 @@ LogicalResult HostEmitter::emitConcat(kd::ConcatOp concat) {
   return success();
 }
 
-LogicalResult HostEmitter::emitScatterAdd(kd::ScatterAddOp scatter) {
-  if (input.target.memorySpace != KILN_MEMORY_HOST)
-    return scatter.emitOpError("has host code for CPUs only");
-  auto table = cast<RankedTensorType>(scatter.getType()), rows = cast<RankedTensorType>(scatter.getRows().getType());
-  const SmallVector<AffineExpr> extents = kd::getExtents(table);
-  FailureOr<Value> to = addressOf(scatter.getResult()), from = addressOf(scatter.getRows()),
-                   indices = addressOf(scatter.getIndices()), height = evaluate(extents[0], symbols),
-                   width = evaluate(extents[1], symbols), count = evaluate(kd::getExtents(rows).front(), symbols),
-                   bytes = bytesOf(table);
-  for (const FailureOr<Value> &value : {to, from, indices, height, width, count, bytes})
-    if (llvm::failed(value))
-      return failure();
-  emitIfTraced(
-      [&](Value tracing) { emitTraceBegin(tracing, addressOfText("scatter_add"), scatter, constant(i64, 0), *bytes); });
-  auto function = declare("kiln_scatter_add", i32, {pointer, pointer, pointer, pointer, i64, i64, i64});
-  Value result =
-      LLVM::CallOp::create(builder, loc, function,
-                           ValueRange{loadOfFrame(abi::frame::worker), *to, *from, *indices, *height, *count, *width})
-          .getResult();
-  emitTraceEnd();
-  continueIfOk(result);
-  return success();
-}
-
 /// A float that is not finite has an exponent of all ones.
 LogicalResult HostEmitter::emitRequireFinite(kd::RequireFiniteOp required) {
   if (input.target.memorySpace != KILN_MEMORY_HOST)

@@ -124,6 +124,10 @@ Tensor evaluateLookup(const OpCall &call) {
     return evaluateSinusoidal(call);
   case Op::embedding:
     return evaluateEmbedding(call);
+  case Op::argsort:
+    return evaluateArgsort(call);
+  case Op::index_add:
+    return evaluateIndexAdd(call);
   default:
     return evaluateGather(call);
   }

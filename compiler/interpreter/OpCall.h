@@ -75,6 +75,8 @@ Tensor evaluateImage(const OpCall &call);
 Tensor evaluateAttention(const OpCall &call);
 Tensor evaluateMovement(const OpCall &call);
 Tensor evaluateLookup(const OpCall &call);
+Tensor evaluateArgsort(const OpCall &call);
+Tensor evaluateIndexAdd(const OpCall &call);
 
 /// Returns the number of windows along an axis: floor((extent + 2p - d (k - 1) - 1) / s) + 1.
 std::int64_t windowCount(const OpCall &call, std::int64_t extent, std::int64_t kernel, int stride, int padding,

@@ -54,6 +54,8 @@ void buildFusePhase(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCanonicalizerPass()); // dead ops
   passes.addPass(createLayOutWeights(options.target.weightTile, options.target.interleaveBytes)); // after merging
   passes.addPass(createDeriveWeights()); // after layout: only weights without one are inputs
+  if (!options.target.sortsOnHost)
+    passes.addPass(createExpandSorts()); // just before kernels: their ops are one thing to all other passes
   passes.addPass(createFormKernels(GroupingRules{options.target.mayJoin, options.target.writesStates,
                                                  options.target.normsSingleRows, options.target.joinsSums,
                                                  options.target.callsGroups}));

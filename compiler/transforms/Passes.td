@@ -139,6 +139,24 @@ def DeriveWeights : Pass<"kiln-derive-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::func::FuncDialect"];
 }
 
+def ExpandSorts : Pass<"kiln-expand-sorts", "::mlir::ModuleOp"> {
+  let summary = "Rewrite sorts and sums by index as ops of kernels";
+  let description = [{
+    Before: `kiln.argsort` and `kiln.index_add`, which are functions of the run time on CPUs.
+    ```mlir
+    %y = kiln.index_add %x, %indices, %rows : (tensor<9x16xf32>, tensor<7xi32>, tensor<7x16xf32>) -> tensor<9x16xf32>
+    ```
+    After: comparisons of all pairs of elements, or of all rows of the table with all indices, and sums. The first positions of
+    a long axis are found one after another.
+    ```mlir
+    %here = kiln.equal %numbers, %indices   %chosen = kiln.where %here, %rows, %zero   %sums = kiln.sum %chosen axis = 1
+    %y = kiln.add %x, %sums : (tensor<9x16xf32>, tensor<9x16xf32>) -> tensor<9x16xf32>
+    ```
+    Runs for targets without `sortsOnHost`.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group ops into kernel functions";
   let description = [{

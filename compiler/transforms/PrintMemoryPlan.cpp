@@ -13,8 +13,8 @@ namespace mlir::kiln {
 StringRef getWriter(Value value) {
   if (auto call = value.getDefiningOp<CallOp>())
     return call.getCallee();
-  if (Operation *op = value.getDefiningOp();
-      isa_and_nonnull<AllReduceOp, AllGatherOp, ConcatOp, CustomOp, ReceiveOp, ReduceScatterOp, ScatterAddOp>(op))
+  if (Operation *op = value.getDefiningOp(); isa_and_nonnull<AllReduceOp, AllGatherOp, ArgsortOp, ConcatOp, CustomOp,
+                                                             IndexAddOp, ReceiveOp, ReduceScatterOp, ScatterAddOp>(op))
     return op->getName().stripDialect();
   auto loop = value.getDefiningOp<LoopInterface>();
   return loop && llvm::is_contained(loop.getStacked(), value) ? "stacked" : "carried";

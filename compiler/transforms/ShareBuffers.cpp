@@ -83,7 +83,8 @@ static bool isStacked(Value result) {
 /// Whether a value that a loop stacks can be written to the stacked result directly: it has no other place.
 static bool isFree(Value tensor) {
   Operation *maker = tensor.getDefiningOp();
-  return isa_and_nonnull<CallOp, AllGatherOp, ConcatOp, CustomOp, ReceiveOp, ScatterAddOp>(maker) ||
+  return isa_and_nonnull<CallOp, AllGatherOp, ArgsortOp, ConcatOp, CustomOp, IndexAddOp, ReceiveOp, ScatterAddOp>(
+             maker) ||
          (isa_and_nonnull<RepeatOp, ScanOp>(maker) && isStacked(tensor));
 }
 
@@ -192,16 +193,12 @@ void BufferSharing::number(Block &block) {
         if (!getLoopStep(result))
           addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner loops first
-    } else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, ScatterAddOp>(op)) {
+    } else if (isa<AllReduceOp, AllGatherOp, ArgsortOp, ConcatOp, IndexAddOp, ReduceScatterOp, ScatterAddOp>(op)) {
       const int step = addStep(&op);
       if (!getLoopStep(op.getResult(0)))
         addNode(op.getResult(0), step);
       if (isa<AllReduceOp>(op))
         sums.push_back(&op);
-    } else if (auto concat = dyn_cast<ConcatOp>(op)) {
-      const int step = addStep(&op);
-      if (!getLoopStep(concat.getResult()))
-        addNode(concat.getResult(), step);
     } else if (isa<CustomOp, ReceiveOp>(op)) {
       const int step = addStep(&op);
       for (Value value : op.getResults())
@@ -331,7 +328,7 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
 static bool isOwn(Value tensor, Operation *reader) {
   for (; tensor.hasOneUse(); tensor = tensor.getDefiningOp<ReshapeOp>().getX())
     if (!tensor.getDefiningOp<ReshapeOp>())
-      return isa_and_nonnull<CallOp, ConcatOp, ScatterAddOp>(tensor.getDefiningOp()) &&
+      return isa_and_nonnull<CallOp, ArgsortOp, ConcatOp, IndexAddOp, ScatterAddOp>(tensor.getDefiningOp()) &&
              tensor.getParentBlock() == reader->getBlock();
   return false;
 }

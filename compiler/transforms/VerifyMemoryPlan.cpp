@@ -127,8 +127,8 @@ private:
         result = walk(concat);
       else if (auto custom = dyn_cast<CustomOp>(op))
         result = walk(custom);
-      else if (auto scatter = dyn_cast<ScatterAddOp>(op))
-        result = walk(scatter);
+      else if (isa<ArgsortOp, IndexAddOp, ScatterAddOp>(op))
+        result = walkApart(&op);
       else if (isa<ReceiveOp>(op))
         for (Value value : op.getResults())
           write(value);
@@ -216,14 +216,15 @@ private:
     return success();
   }
 
-  LogicalResult walk(ScatterAddOp scatter) {
-    for (Value operand : scatter->getOperands()) {
-      if (failed(read(scatter, operand)))
+  /// A function of the run time whose result is separate from its operands, which may be weights.
+  LogicalResult walkApart(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      if (failed(readArgument(op, operand)))
         return failure();
-      if (rangeOf(scatter.getResult()).overlaps(rangeOf(operand)))
-        return scatter.emitError() << "memory plan: sums overlap the rows that are added up; expected separate memory";
+      if (rangeOf(op->getResult(0)).overlaps(rangeOf(operand)))
+        return op->emitError() << "memory plan: result overlaps an operand; expected separate memory";
     }
-    write(scatter.getResult());
+    write(op->getResult(0));
     return success();
   }
 

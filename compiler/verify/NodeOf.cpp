@@ -79,6 +79,8 @@ std::optional<Node> nodeOf(Operation *op) {
     attributes.values.assign(sinusoidal.getFrequencies().begin(), sinusoidal.getFrequencies().end());
     attributes.pair_axes.assign(sinusoidal.getAxes().begin(), sinusoidal.getAxes().end());
   }
+  if (auto sort = dyn_cast<kd::ArgsortOp>(op))
+    attributes.reverse = sort.getDescending();
   if (auto transpose = dyn_cast<kd::TransposeOp>(op))
     attributes.permutation.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
   if (auto attention = dyn_cast<kd::AttentionOp>(op)) {

@@ -110,7 +110,7 @@ std::unique_ptr<Target> createTarget(const Architecture &architecture, const Lev
   TargetHooks hooks;
   hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
   hooks.interleaveBytes = level.hasByteProducts ? 4 : 2; // bytes along K that one instruction accumulates
-  hooks.joinsSums = hooks.callsGroups = true;
+  hooks.joinsSums = hooks.callsGroups = hooks.sortsOnHost = true;
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   CpuName newer;

@@ -52,6 +52,32 @@ TEST(Lookup, TakesTheNearestRowForAnIndexOutside) {
             (std::vector<double>{infinity, infinity, 0, 0}));
 }
 
+TEST(Lookup, SortsPositions) {
+  Attributes descending = along(1);
+  descending.reverse = true;
+  const Tensor x = f32({2, 4}, {3, std::nan(""), 3, -0.0, 1, infinity, 0, 1});
+  expectExactly(evaluate(Op::argsort, {x}, {2, 4}, along(1), whole), {3, 0, 2, 1, 2, 0, 3, 1});
+  expectExactly(evaluate(Op::argsort, {x}, {2, 4}, descending, whole), {1, 0, 2, 3, 1, 0, 3, 2});
+  expectExactly(evaluate(Op::argsort, {x}, {2, 2}, descending, whole), {1, 0, 1, 0});
+  expectExactly(evaluate(Op::argsort, {x}, {2, 4}, along(0), whole), {1, 1, 1, 0, 0, 0, 0, 1});
+  // Two elements may be in either order; a third is certain.
+  const Tensor close = withErrors(f32({3}, {1, 5, 1.25}), {0.25, 0.5, 0.125});
+  EXPECT_EQ(evaluate(Op::argsort, {close}, {3}, along(0), whole).errors, (std::vector<double>{infinity, infinity, 0}));
+  EXPECT_THROW(evaluate(Op::argsort, {x}, {2, 5}, along(1), whole), std::runtime_error);
+}
+
+TEST(Lookup, AddsRowsByIndex) {
+  const Tensor x = f32({3, 2}, {1, 2, 3, 4, 5, 6}), rows = f32({4, 2}, {10, 20, std::nan(""), 7, 30, 40, 0.5, 0.25});
+  const Tensor sums = evaluate(Op::index_add, {x, i32({4}, {2, -1, 2, 0}), rows}, {3, 2});
+  EXPECT_EQ(sums.values, (std::vector<double>{1.5, 2.25, 3, 4, 45, 66}));
+  EXPECT_EQ(sums.errors[2], 0);
+  expectExactly(
+      evaluate(Op::index_add, {i32({2, 1}, {0x1p31 - 1, 5}), i32({2}, {0, 2}), i32({2, 1}, {2, 9})}, {2, 1}, {}, whole),
+      {-0x1p31 + 1, 5});
+  const Tensor open = withErrors(i32({4}, {2, -1, 2, 0}), {0, 0, infinity, 0});
+  EXPECT_EQ(evaluate(Op::index_add, {x, open, rows}, {3, 2}).errors, std::vector<double>(6, infinity));
+}
+
 TEST(Lookup, PositionsConstantsAndSines) {
   expectExactly(evaluate(Op::positions, {f32({2, 3}, counted(6))}, {3}, along(1), whole), {0, 1, 2});
   Attributes values;

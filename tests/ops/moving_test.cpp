@@ -195,5 +195,20 @@ TEST(Moving, Sorts) {
   }
 }
 
+TEST(Moving, LongSorts) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.rows, 1500}), n = randomIntegers({1500}, -3, 1600);
+    std::copy_n(x.values.begin() + 700, 300, x.values.begin()); // equal elements
+    x.values[17] = NAN;
+    Array places = sorted(x, 1, false, true), none{{1500}, std::vector<double>(1500)},
+          ones{{1500}, std::vector<double>(1500, 1)};
+    ExpectedIntegers a(places), c(slice(sorted(x, 1, true, true), 1, 0, 40)), d(slice(places, 1, 0, 7)),
+        f(added(none, 0, ones, [&](const Index &at) { return n.at(at); }));
+    Exactly b(slice(sorted(x, 1, true, false), 1, 0, 40));
+    runAndCompare(session(), ENTRY(long_sorts), e.rows, Given(x), GivenIntegers(n), a, b, c, d, f);
+  }
+}
+
 } // namespace
 } // namespace kiln::testing

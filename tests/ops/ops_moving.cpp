@@ -54,12 +54,21 @@ struct Moving : kiln::Model {
     return kiln::outputs(rows, row_places, columns, column_places, whole, whole_places,
                          kiln::argsort<-1, descending>(n));
   }
+  /// Axes of many elements, also in a loop.
+  constexpr auto long_sorts(kiln::Tensor<kiln::f32, T, 1500> x, kiln::Tensor<kiln::i32, 1500> n) const {
+    auto [values, places] = kiln::topk<40>(x);
+    auto [none, of_rows] = kiln::scan(std::tuple<>(), std::tuple{x}, [](auto, auto here) {
+      return std::pair{std::tuple<>(), kiln::argsort<0, kiln::SortOrder::ascending, 7>(std::get<0>(here))};
+    });
+    auto counts = kiln::index_add(kiln::zeros<kiln::i32, 1500>(n), n, kiln::zeros<kiln::i32, 1500>(n) + 1);
+    return kiln::outputs(kiln::argsort(x), values, places, of_rows, counts);
+  }
 
   static constexpr auto entries() {
     return std::tuple{kiln::entry("axes", &Moving::axes),   kiln::entry("one_hot", &Moving::one_hot),
                       kiln::entry("pads", &Moving::pads),   kiln::entry("rolls", &Moving::rolls),
                       kiln::entry("takes", &Moving::takes), kiln::entry("adds", &Moving::adds),
-                      kiln::entry("sorts", &Moving::sorts)};
+                      kiln::entry("sorts", &Moving::sorts), kiln::entry("long_sorts", &Moving::long_sorts)};
   }
 };
 

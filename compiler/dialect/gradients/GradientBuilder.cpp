@@ -14,6 +14,11 @@ Value GradientBuilder::zeros(RankedTensorType type) {
   return expandTo(zero, type);
 }
 
+Value GradientBuilder::integer(int32_t value) {
+  auto scalar = RankedTensorType::get({}, builder.getI32Type());
+  return create<ConstantOp>(DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(value)));
+}
+
 RankedTensorType GradientBuilder::typeOf(ArrayRef<AffineExpr> extents, Value like) {
   return getTensorType(extents, rankedType(like).getElementType(), getNumSymbols(like.getType()));
 }
@@ -87,9 +92,7 @@ Value GradientBuilder::reciprocalExtent(Value x, int64_t axis) {
     return number(x, 1.0 / static_cast<double>(constant.getValue()));
   // The extent is dynamic: the mean of 1, 0, 0, ... is its reciprocal.
   Value positions = create<PositionsOp>(x, axis);
-  auto scalar = RankedTensorType::get({}, builder.getI32Type());
-  Value zero = create<ConstantOp>(DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(0)));
-  Value first = createAs<CastOp>(typeOf(extent, x), create<EqualOp>(positions, zero));
+  Value first = createAs<CastOp>(typeOf(extent, x), create<EqualOp>(positions, integer(0)));
   return create<MeanOp>(first, 0);
 }
 

@@ -36,6 +36,9 @@ public:
   /// Creates a scalar constant of the element type of `like`.
   Value number(Value like, double value);
   Value zeros(RankedTensorType type);
+  /// Creates an i32 scalar.
+  Value integer(int32_t value);
+  AffineExpr extent(int64_t value) { return builder.getAffineConstantExpr(value); }
 
   /// Returns a type with these extents and the element type of `like`.
   RankedTensorType typeOf(ArrayRef<AffineExpr> extents, Value like);

@@ -100,6 +100,24 @@ KILN_GRADIENT(EmbeddingOp) {
   return {{}, b.scatterAdd(getIndices(), b.asMatrix(gradients[0]), getExtents(rankedType(getTable())).front())};
 }
 
+KILN_GRADIENT(ArgsortOp) { return {Value()}; }
+
+/// Each row gets the gradient of the row that it was added to, if there is one. The look-up reads row 0 for the others,
+/// whose indices a caller may give: no check of inputs applies to a computed index.
+KILN_GRADIENT(IndexAddOp) {
+  RankedTensorType type = rankedType(getX());
+  if (!isa<FloatType>(type.getElementType()))
+    return {Value(), Value(), Value()};
+  const AffineExpr one = b.extent(1), rows = getExtents(rankedType(getIndices())).front();
+  Value positions = b.create<PositionsOp>(getX(), 0);
+  Value last = b.createAs<SliceOp>(b.typeOf(one, positions), positions, 0, 0, /*at_end=*/true);
+  Value isWithin = b.create<LogicalAndOp>(b.create<LessEqualOp>(b.integer(0), getIndices()),
+                                          b.create<LessEqualOp>(getIndices(), last));
+  Value taken = b.create<EmbeddingOp>(b.where(isWithin, getIndices(), b.integer(0)), gradients[0]);
+  Value ofRows = b.where(b.reshape(isWithin, {rows, one}), taken, b.number(gradients[0], 0));
+  return {gradients[0], Value(), ofRows};
+}
+
 /// The gradient of a gather by rank number: each rank read one slice of a value that all ranks have, so all ranks'
 /// slices are gathered.
 static Value gatherRanks(GradientBuilder &b, Value own, int64_t axis, RankedTensorType table, Group over) {

@@ -135,6 +135,8 @@ Value EmbeddingOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 bool EmbeddingOp::collapseRows(RowCollapser &rows) { return rows.markFull(getIndices()) && rows.markWhole(getTable()); }
 /// The look-up of which this is the gradient checks the indices.
 SmallVector<IndexOperand> ScatterAddOp::getIndexOperands() { return {}; }
+/// Other indices are ignored.
+SmallVector<IndexOperand> IndexAddOp::getIndexOperands() { return {}; }
 
 SmallVector<IndexOperand> EmbeddingOp::getIndexOperands() { return {indexInto(getTable(), 0, getIndices())}; }
 

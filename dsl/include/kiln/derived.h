@@ -227,40 +227,6 @@ constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site
   }
 }
 
-/// The Count largest elements along the axis in descending order, and their i32 indices, which differ. Among equal
-/// elements the first one is chosen, and it receives the whole gradient. NaN is the largest. The operation makes Count
-/// steps, each of which finds the first of the largest elements that are left.
-template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Site site = Site::here()) {
-  x.tracer->at(site);
-  constexpr int axis = detail::normal_axis(Axis, X::rank);
-  constexpr Dim extent = X::rank > 0 ? X::shape[axis] : Dim(1);
-  if (Count < 1 || extent.min() < Count)
-    x.tracer->fail(rules::topk_c1, Count, extent);
-  constexpr double lowest = floating(X::element) ? -std::numeric_limits<double>::infinity() : -2147483648.0;
-  // [n, 1, ...], to be compared with the index that was found.
-  constexpr auto column = detail::with_axis_extent(detail::ones<(X::rank > axis ? X::rank - axis : 1)>(), 0, extent);
-  auto places = detail::viewed<column>(positions<axis>(x, site));
-  auto next = [&]<int K>(auto self, std::integral_constant<int, K>, const auto &is_taken, const auto &left,
-                         const auto &values, const auto &indices) {
-    if constexpr (K >= Count)
-      return std::pair{values, indices};
-    else {
-      // If no larger value is left, the first of the lowest values may be an element that was taken.
-      auto first = equal(places, detail::unsqueezed<axis>(argmax<axis>(left, site)), site);
-      auto choice = where(is_taken, -1, cast<i32>(first, site), site);
-      auto found = detail::unsqueezed<axis>(argmax<axis>(choice, site));
-      auto is_found = equal(places, found, site);
-      auto value = detail::unsqueezed<axis>(sum<axis>(where(is_found, x, 0, site), site));
-      return self(self, std::integral_constant<int, K + 1>(), logical_or(is_taken, is_found, site),
-                  where(is_found, lowest, left, site), concat<axis>(values, value), concat<axis>(indices, found));
-    }
-  };
-  auto found = detail::unsqueezed<axis>(argmax<axis>(x, site));
-  auto is_found = equal(places, found, site);
-  auto value = detail::unsqueezed<axis>(detail::first_max<axis>(x, site));
-  return next(next, std::integral_constant<int, 1>(), is_found, where(is_found, lowest, x, site), value, found);
-}
-
 namespace detail {
 /// Keeps the elements of matrices [..., M, N] for which `keeps(columns, rows)` is true, with i32 [N] and [M, 1], and
 /// sets the others to zero.

@@ -319,6 +319,7 @@ inline constexpr const char *scatter_add_c4 =
     "scatter_add: wrong element types; expected one type of numbers [scatter_add_c4]";
 inline constexpr const char *sort_c1 = "sort: axis out of range; expected one within the rank [sort_c1]";
 inline constexpr const char *sort_c2 = "sort: wrong element type; expected numbers [sort_c2]";
+inline constexpr const char *argsort_c1 = "argsort: count is not from 1 to the axis's dimension [argsort_c1]";
 inline constexpr const char *pixel_shuffle_c1 =
     "pixel_shuffle: wrong rank of the image, or channels that the square of the factor does not divide "
     "[pixel_shuffle_c1]";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sorting by counting: the place of an element is the number of elements that come before it. All n^2 comparisons are
-// independent of each other, so a sort is two reductions whatever the extent, also of a dynamic axis.
+// Sorted positions of an axis, and the elements at them. A look-up by positions has the gradient of the sorted
+// elements.
 #pragma once
 
 #include "kiln/derived_movement.h"
@@ -12,28 +12,12 @@ enum class SortOrder { ascending, descending };
 
 namespace detail {
 
-/// Whether a comes before b because of its value. NaN is the largest number and equal to itself.
-template <SortOrder Order, tensor A, tensor B> constexpr auto precedes(const A &a, const B &b, Site site) {
-  if constexpr (Order == SortOrder::descending)
-    return precedes<SortOrder::ascending>(b, a, site);
-  else if constexpr (floating(A::element))
-    return logical_and(logical_not(less_equal(b, a, site), site), equal(a, a, site), site);
-  else
-    return less(a, b, site);
-}
-
-/// argsort of an axis in [0, rank).
-template <int Axis, SortOrder Order, tensor X> constexpr auto sorted_positions(const X &x, Site site) {
-  auto other_place = column_of_positions<Axis>(x, site);
-  auto own = unsqueezed<Axis + 1>(x);
-  auto other = unsqueezed<Axis>(x);
-  auto own_place = unsqueezed<1>(other_place);
-  auto is_before = where(less(other_place, own_place, site), logical_not(precedes<Order>(own, other, site), site),
-                         precedes<Order>(other, own, site), site);
-  auto place = sum<Axis + 1>(cast<i32>(is_before, site), site);
-  // The permutation that takes each element to its place is inverted: which element has the place?
-  auto has_place = equal(unsqueezed<Axis>(place), own_place, site);
-  return sum<Axis + 1>(where(has_place, other_place, 0, site), site);
+/// The first `Extent` of the sorted positions of an axis in [0, rank).
+template <int Axis, SortOrder Order, Dim Extent, tensor X> constexpr auto sorted_positions(const X &x) {
+  Attributes attributes = along<Axis>(x, rules::sort_c1);
+  attributes.reverse = Order == SortOrder::descending;
+  using Result = TensorOf<i32, with_axis_extent(X::shape, Axis, Extent)>;
+  return emit<Result>(x.tracer, Op::argsort, {x.node}, std::move(attributes));
 }
 
 template <int Axis, tensor X> constexpr void check_sort(const X &x) {
@@ -46,15 +30,23 @@ template <int Axis, tensor X> constexpr void check_sort(const X &x) {
 } // namespace detail
 
 /// The positions of the elements of the axis in sorted order, i32. Equal elements keep their order, and NaN is larger
-/// than any number.
-template <int Axis = -1, SortOrder Order = SortOrder::ascending, tensor X>
+/// than any number. With a Count the result has only the first positions.
+template <int Axis = -1, SortOrder Order = SortOrder::ascending, std::int64_t Count = 0, tensor X>
 constexpr auto argsort(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   detail::check_sort<Axis>(x);
-  if constexpr (!detail::axis_within(Axis, X::rank) || X::element == boolean)
+  if constexpr (!detail::axis_within(Axis, X::rank) || X::element == boolean) {
     return detail::filled<i32, X::shape>(x.tracer, 0);
-  else
-    return detail::sorted_positions<detail::normal_axis(Axis, X::rank), Order>(x, site);
+  } else {
+    constexpr int axis = detail::normal_axis(Axis, X::rank);
+    constexpr Dim extent = X::shape[axis], count = Count == 0 ? extent : Dim(Count);
+    if constexpr (Count != 0 && (Count < 1 || extent.min() < Count)) {
+      x.tracer->fail(rules::argsort_c1, Count, extent);
+      return detail::filled<i32, X::shape>(x.tracer, 0);
+    } else {
+      return detail::sorted_positions<axis, Order, count>(x);
+    }
+  }
 }
 
 /// The sorted elements of the axis and their positions, which are those of `argsort`.
@@ -66,6 +58,28 @@ constexpr auto sort(const X &x, Site site = Site::here()) {
     return std::pair{x, places};
   else
     return std::pair{take_along_axis<Axis>(x, places, site), places};
+}
+
+/// The Count largest elements along the axis in descending order, and their i32 indices, which differ. Among equal
+/// elements the first one is chosen, and it receives the whole gradient. NaN is the largest.
+template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr bool is_within = detail::axis_within(Axis, X::rank);
+  constexpr int axis = is_within ? detail::normal_axis(Axis, X::rank) : 0;
+  constexpr Dim extent = is_within ? X::shape[axis] : Dim(1);
+  if constexpr (X::element == boolean) {
+    x.tracer->fail(rules::reduction_c3, detail::typed(x).data());
+    return std::pair{x, x};
+  } else if constexpr (!is_within) {
+    x.tracer->fail(rules::reduction_c1, Text().put("axis ").put(Axis).put(" of ").put(detail::typed(x).data()).data());
+    return std::pair{x, x};
+  } else if constexpr (Count < 1 || extent.min() < Count) {
+    x.tracer->fail(rules::topk_c1, Count, extent);
+    return std::pair{x, detail::filled<i32, X::shape>(x.tracer, 0)};
+  } else {
+    auto places = detail::sorted_positions<axis, SortOrder::descending, Dim(Count)>(x);
+    return std::pair{take_along_axis<axis>(x, places, site), places};
+  }
 }
 
 } // namespace kiln

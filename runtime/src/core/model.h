@@ -141,6 +141,14 @@ void kiln_flush_bf16(void *values, uint64_t bytes);
  * number, in their order, independent of the number of workers. Returns the result of the executor's loop. */
 int kiln_scatter_add(kiln_worker_t *worker, float *table, const float *rows, const int32_t *indices, int64_t height,
                      int64_t count, int64_t width);
+/* The table x [height, width] with the rows [count, width] added at their indices, in their order; others are ignored.
+ * KILN_F32, or KILN_I32, which wraps. The result does not overlap the operands. */
+int kiln_index_add(kiln_worker_t *worker, void *table, const void *x, const void *rows, const int32_t *indices,
+                   int64_t height, int64_t count, int64_t width, uint32_t element);
+/* The first `count` sorted positions of the middle axis of x [outer, extent, inner], as [outer, count, inner]. Equal
+ * elements keep their order, and NaN is larger than any number. */
+int kiln_argsort(kiln_worker_t *worker, int32_t *places, const void *x, int64_t outer, int64_t extent, int64_t inner,
+                 int64_t count, uint32_t element, uint32_t is_descending);
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
                          uint64_t source_stride);
 
