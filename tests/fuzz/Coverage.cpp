@@ -115,6 +115,11 @@ private:
     case Op::argmax:
       add(a.axis < static_cast<int>(n.shape.size()), op + " along another axis");
       break;
+    case Op::argsort:
+      add(a.reverse, "argsort descending");
+      add(!(alongAxis(n, n) == alongAxis(n, operand(n, 0))), "argsort of the first positions");
+      add(a.axis + 1 < static_cast<int>(n.shape.size()), "argsort along another axis");
+      break;
     case Op::sinusoidal:
       sinusoidal(n);
       break;

@@ -209,7 +209,11 @@ Facts factsOf(const Node &node, const std::vector<Type> &types, const std::vecto
     return product({-width, width, 3, {}}, x[1]);
   }
   case Op::argmax:
+  case Op::argsort:
     return indicesBelow(extent());
+  case Op::index_add:
+    return limited(
+        hull(x[0], binary(Op::add, false, x[0], hull(between(0, 0), sumOf(x[2], elementsOf(types[1].shape[0]))))));
   case Op::sum:
     return limited(sumOf(x[0], elementsOf(extent())));
   case Op::cumsum:

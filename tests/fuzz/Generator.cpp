@@ -58,6 +58,8 @@ const std::vector<Generator::Choice> &Generator::choices() {
       {Op::slice, &G::slice},
       {Op::gather, &G::gather},
       {Op::gather, &G::gather},
+      {Op::argsort, &G::argsort},
+      {Op::index_add, &G::indexAdd},
       {Op::mean, &G::reduction},
       {Op::max, &G::reduction},
       {Op::sum, &G::reduction},

@@ -134,6 +134,8 @@ private:
   int concat(Op);
   int slice(Op);
   int gather(Op);
+  int argsort(Op);
+  int indexAdd(Op);
   // RandomOpsLoops.cpp
   int stack(Op);
   struct Loop;

@@ -165,6 +165,11 @@ std::string callText(const Node &node, const std::string &context) {
       return "kiln::last<" + axis + ", " + extent + ">(" + operands + ")";
     return name + "<" + axis + ", " + std::to_string(a.start) + ", " + extent + ">(" + operands + ")";
   }
+  case Op::argsort: {
+    const Dim &count = node.shape[static_cast<std::size_t>(a.axis)];
+    return name + "<" + axis + ", kiln::SortOrder::" + (a.reverse ? "descending" : "ascending") +
+           (count.fixed() ? ", " + std::to_string(count.offset) : "") + ">(" + operands + ")";
+  }
   case Op::cast:
     return name + "<" + elementName(node.element) + ">(" + operands + ")";
   case Op::dropout:

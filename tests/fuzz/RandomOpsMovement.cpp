@@ -165,4 +165,40 @@ int Generator::gather(Op) {
   return make(Op::gather, {x, at}, alongAxis(axis));
 }
 
+int Generator::argsort(Op) {
+  const int x = random.percent(25) ? integers(1, 4) : floats(1);
+  if (x < 0)
+    return -1;
+  const int axis = static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())));
+  Attributes attributes = alongAxis(axis);
+  attributes.reverse = random.percent(50);
+  Extents to = shapeOf(x);
+  Dim &count = to[static_cast<std::size_t>(axis)];
+  if (random.percent(40))
+    count = random.between(1, std::min<std::int64_t>(count.min(), 70));
+  return make(Op::argsort, {x}, attributes, {ElementType::i32, to});
+}
+
+/// Adds rows to a table; some indices may be outside of it.
+int Generator::indexAdd(Op) {
+  const bool isWhole = random.percent(20) || options.element != ElementType::f32;
+  const ElementType element = isWhole ? ElementType::i32 : ElementType::f32;
+  int table = choose([&](int id) { return b.node(id).element == element && shapeOf(id).size() == 2; });
+  if (table < 0 || random.percent(30))
+    table = isWhole ? freshInteger(shape(2, 2), -5, 9) : fresh(floatType(shape(2, 2)));
+  if (table < 0)
+    return -1;
+  const Dim count = extent(), height = shapeOf(table)[0], width = shapeOf(table)[1];
+  const Extents line{count};
+  int at = random.percent(50)
+               ? indices(height, &line)
+               : freshInteger(line, -2, static_cast<double>(std::min<std::int64_t>(height.max() + 2, 40)));
+  if (at >= 0 && random.percent(15))
+    at = converted(integers(1, 3), {ElementType::i32, line});
+  const int rows = ofType({element, {count, width}});
+  if (at < 0 || rows < 0)
+    return -1;
+  return tamed(make(Op::index_add, {table, at, rows}));
+}
+
 } // namespace kiln::fuzz

@@ -182,6 +182,19 @@ std::optional<Type> inferSinusoidal(const Node &node, const Type &positions, Rul
   return result;
 }
 
+static std::optional<Type> inferArgsort(const Node &node, const Type &x, Rules &rules) {
+  const int axis = node.attributes.axis;
+  rules.require(x.element != ElementType::boolean, "sort_c2");
+  if (!rules.require(axis >= 0 && axis < x.rank() && static_cast<int>(node.shape.size()) == x.rank(), "sort_c1"))
+    return {};
+  const auto at = static_cast<std::size_t>(axis);
+  Type result{ElementType::i32, x.shape};
+  result.shape[at] = node.shape[at];
+  const bool isCount = node.shape[at].fixed() && node.shape[at].offset >= 1 && atLeast(x.shape[at], node.shape[at]);
+  rules.require(isCount || node.shape[at] == x.shape[at], "argsort_c1");
+  return result;
+}
+
 std::optional<Type> inferSource(const Node &node, const std::vector<Type> &x, Rules &rules) {
   const Attributes &a = node.attributes;
   switch (node.op) {
@@ -213,6 +226,17 @@ std::optional<Type> inferSource(const Node &node, const std::vector<Type> &x, Ru
     return Type{ElementType::i32, {x[0].shape[a.axis]}};
   case Op::sinusoidal:
     return inferSinusoidal(node, x[0], rules);
+  case Op::argsort:
+    return inferArgsort(node, x[0], rules);
+  case Op::index_add: {
+    rules.require(x[1].element == ElementType::i32 && x[1].rank() == 1, "index_add_c1");
+    rules.require(x[0].element == x[2].element &&
+                      (x[0].element == ElementType::f32 || x[0].element == ElementType::i32),
+                  "index_add_c4");
+    rules.require(x[0].rank() == 2 && x[1].rank() == 1 && x[2].shape == Extents{x[1].shape[0], x[0].shape[1]},
+                  "index_add_c3");
+    return x[0];
+  }
   default:
     return typeOf(node); // input, parameter, state: their type is stated elsewhere
   }
