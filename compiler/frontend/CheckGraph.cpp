@@ -32,7 +32,6 @@ Location scopeLocation(const Graph &graph, int scope, llvm::StringRef fallback, 
 namespace {
 
 constexpr std::int64_t maxElements = INT32_MAX; // kernels index with 32 bits
-constexpr std::size_t maxRank = 6;              // KILN_MAX_RANK of the runtime
 
 template <class List> bool inRange(int index, const List &list) {
   return index >= 0 && static_cast<std::size_t>(index) < list.size();
@@ -123,7 +122,7 @@ private:
   }
 
   LogicalResult checkShape(int scope, const std::vector<Dim> &shape) {
-    if (shape.size() > maxRank)
+    if (shape.size() > largest_rank)
       return fail(scope, rules::tensor_c3, Text().put(shape).data());
     std::int64_t elements = 1;
     for (const Dim &dim : shape) {

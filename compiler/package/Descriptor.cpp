@@ -114,6 +114,7 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
   SmallVector<Constant *> extents;
   for (const Dim &dim : argument.shape)
     extents.push_back(extent(dim, entry));
+  static_assert(KILN_MAX_RANK == largest_rank, "the tables hold all dimensions");
   while (extents.size() < KILN_MAX_RANK)
     extents.push_back(extent(Dim(1), entry));
   ValueCheck check = argument.check.value_or(ValueCheck{});

@@ -356,7 +356,7 @@ private:
       type.shape.insert(type.shape.begin(), scan.op == Op::stack
                                                 ? Dim(body.count)
                                                 : graph.nodes[scan.operands[scan.attributes.states]].shape[0]);
-    requireAt(number, type == typeOf(node) && type.rank() <= 6, "a result of the loop's type");
+    requireAt(number, type == typeOf(node) && type.shape.size() <= largest_rank, "a result of the loop's type");
   }
 
   void need(const Region &region) {

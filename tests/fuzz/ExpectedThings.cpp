@@ -151,6 +151,8 @@ const std::map<std::string, int> &expectedThings() {
       {"rank 4", 900},
       {"rank 5", 300},
       {"rank 6", 60},
+      {"rank 7", 20},
+      {"rank 8", 10},
       {"relu", 100},
       {"reshape", 300},
       {"reshape of boolean", 9},

@@ -53,10 +53,10 @@ private:
   /// Returns a value of exactly this type.
   int ofType(const Type &type);
   /// Return a floating-point value, integers, or conditions, of a rank within bounds.
-  int floats(int leastRank = 0, int mostRank = 6);
+  int floats(int leastRank = 0, int mostRank = 8);
   int integers(int leastRank = 0, int mostRank = 3);
   int condition(const Extents &like);
-  int anything(int leastRank = 0, int mostRank = 6);
+  int anything(int leastRank = 0, int mostRank = 8);
   /// Returns a value that broadcasts with this shape; unless `mayGrow`, the result has this shape.
   int besides(const Type &type, bool mayGrow = true);
   /// Returns i32 indices of an axis, of the shape of `like` if that is given.

@@ -54,7 +54,7 @@ Dim Generator::extent() {
 }
 
 int Generator::rank(int least, int most) {
-  const int drawn = random.of({0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5, 6});
+  const int drawn = random.of({0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5, 6, 6, 7, 8});
   return std::clamp(drawn, least, most);
 }
 
@@ -284,7 +284,7 @@ int Generator::besides(const Type &type, bool mayGrow) {
       dim = 1;
     else if (mayGrow && dim == Dim(1) && random.percent(50))
       dim = extent();
-  if (mayGrow && other.size() == type.shape.size() && other.size() < 6 && random.percent(15))
+  if (mayGrow && other.size() == type.shape.size() && other.size() < largest_rank && random.percent(15))
     other.insert(other.begin(), extent());
   if (mostElements(broadcast(other, type.shape)) > options.maxElements)
     return ofType(type);

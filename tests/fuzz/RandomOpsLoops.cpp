@@ -74,7 +74,7 @@ int Generator::scan(Op) {
   if (!options.allowLoops || b.loopDepth() >= 2)
     return -1;
   Loop scan;
-  scan.first = anything(1, 6);
+  scan.first = anything(1, 8);
   if (scan.first < 0)
     return -1;
   scan.length = shapeOf(scan.first)[0];

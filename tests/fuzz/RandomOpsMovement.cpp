@@ -26,7 +26,7 @@ int Generator::reshape(Op) {
       }
       break;
     case 1: // split one dimension
-      if (rank > 0 && rank < 6) {
+      if (rank > 0 && rank < largest_rank) {
         Dim &dim = to[at];
         const std::int64_t number = dim.fixed() ? dim.offset : dim.offset == 0 ? dim.factor : 1;
         std::vector<int> divisors;
@@ -53,7 +53,7 @@ int Generator::reshape(Op) {
       }
       break;
     case 2: // insert a dimension of 1
-      if (rank < 6)
+      if (rank < largest_rank)
         to.insert(to.begin() +
                       static_cast<std::ptrdiff_t>(rank == 0 ? 0 : random.below(static_cast<std::int64_t>(rank) + 1)),
                   Dim(1));
@@ -76,7 +76,7 @@ int Generator::expand(Op) {
   for (Dim &dim : to)
     if (dim == Dim(1) && random.percent(70))
       dim = extent();
-  while (to.size() < 6 && random.percent(to.size() == shapeOf(x).size() ? 60 : 25))
+  while (to.size() < largest_rank && random.percent(to.size() == shapeOf(x).size() ? 60 : 25))
     to.insert(to.begin(), extent());
   return make(Op::expand, {x}, {}, {b.node(x).element, to});
 }

@@ -36,7 +36,7 @@ int Generator::dropout(Op) {
 
 int Generator::binary(Op op) {
   const bool isInteger = op != Op::div && random.percent(15);
-  int left = isInteger ? integers(0, 6) : floats();
+  int left = isInteger ? integers(0, 8) : floats();
   if (left < 0)
     return -1;
   int right = random.percent(8) ? left : besides(b.type(left));
@@ -52,7 +52,7 @@ int Generator::binary(Op op) {
 }
 
 int Generator::comparison(Op op) {
-  int left = random.percent(25) ? integers(0, 6) : floats();
+  int left = random.percent(25) ? integers(0, 8) : floats();
   if (left < 0)
     return -1;
   int right = besides(b.type(left));
@@ -72,7 +72,7 @@ int Generator::logic(Op op) {
 /// Casts i32 and booleans to floats, or floats and booleans to i32.
 int Generator::cast(Op) {
   const std::int64_t kind = random.below(10);
-  const int x = kind < 3 ? condition(shape(0, 3)) : kind < 6 ? integers(0, 6) : floats();
+  const int x = kind < 3 ? condition(shape(0, 3)) : kind < 6 ? integers(0, 8) : floats();
   if (x < 0)
     return -1;
   const bool toFloats = b.node(x).element == ElementType::i32 || (kind < 3 && random.percent(70));
@@ -83,7 +83,7 @@ int Generator::cast(Op) {
 
 int Generator::where(Op) {
   const std::int64_t kind = random.below(10);
-  const int left = kind == 0 ? condition(shape(0, 3)) : kind < 3 ? integers(0, 6) : floats();
+  const int left = kind == 0 ? condition(shape(0, 3)) : kind < 3 ? integers(0, 8) : floats();
   if (left < 0)
     return -1;
   const int right = b.node(left).element == ElementType::boolean ? condition(shapeOf(left)) : besides(b.type(left));

@@ -7,9 +7,9 @@ namespace kiln::fuzz {
 
 int Generator::sourceOf(Op op) {
   if (op == Op::input)
-    return fresh(floatType(shape(0, 6)));
+    return fresh(floatType(shape(0, 8)));
   if (op == Op::parameter) {
-    const Extents extents = shape(0, 4, true);
+    const Extents extents = shape(0, random.percent(10) ? 8 : 4, true);
     return parameter(floatType(extents), random.percent(20));
   }
   const Extents extents = random.percent(30) ? Extents{} : shape(0, 3, true);
@@ -45,7 +45,7 @@ int Generator::embedding(Op) {
 }
 
 int Generator::positions(Op) {
-  const int x = anything(1, 6);
+  const int x = anything(1, 8);
   if (x < 0)
     return -1;
   return make(Op::positions, {x}, alongAxis(static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())))));

@@ -299,8 +299,8 @@ std::optional<Type> inferType(const Node &node, const std::vector<Type> &x, std:
     fewest = most = fewest + node.attributes.has_mask + node.attributes.has_sinks + node.attributes.has_lengths;
   if (rules.require(x.size() >= fewest && x.size() <= most, "as many operands as the operation has"))
     result = inferByFamily(node, x, rules);
-  if (rules.broken.empty() && result && result->shape.size() > 6)
-    rules.require(false, "a rank of at most 6");
+  if (rules.broken.empty() && result && result->shape.size() > largest_rank)
+    rules.require(false, "tensor_c3");
   why = rules.broken;
   return rules.broken.empty() ? result : std::nullopt;
 }

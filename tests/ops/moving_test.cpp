@@ -210,5 +210,36 @@ TEST(Moving, LongSorts) {
   }
 }
 
+TEST(Moving, Ranks) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({2, e.batch, 1, 3, e.rows, 2, 1, 5}), y = random({3, 1, 2, 1, 5});
+    const std::vector<std::size_t> from = {7, 4, 0, 2, 6, 1, 5, 3};
+    Shape turned;
+    for (std::size_t axis : from)
+      turned.push_back(x.shape[axis]);
+    Exactly a(generate(turned, [&](const Index &at) {
+      Index source(8);
+      for (std::size_t i = 0; i < 8; ++i)
+        source[from[i]] = at[i];
+      return x.at(source);
+    }));
+    Expected b(generate(x.shape, [&](const Index &at) { return x.at(at) + y.at({at[3], 0, at[5], 0, at[7]}); }),
+               sumTolerance),
+        c(sum(x, 4), sumTolerance);
+    Exactly d(maximum(x, 0)), f(generate({2, e.batch, 2, 3, e.rows, 1, 1, 5}, [&](Index at) {
+      const double factor = at[2] == 1 ? 2 : 1;
+      at[2] = 0, at[5] = 1;
+      return factor * x.at(at);
+    }));
+    ExpectedIntegers g(sorted(x, 3, false, true));
+    Exactly h(generate({2, e.batch, 1, 3, e.rows, 2, 1, 2}, [&](Index at) {
+      at[7] = at[7] == 0 ? 4 : 1;
+      return x.at(at);
+    }));
+    runAndCompare(session(), ENTRY(ranks), e.batch, e.rows, Given(x), Given(y), a, b, c, d, f, g, h);
+  }
+}
+
 } // namespace
 } // namespace kiln::testing

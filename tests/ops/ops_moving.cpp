@@ -63,12 +63,20 @@ struct Moving : kiln::Model {
     auto counts = kiln::index_add(kiln::zeros<kiln::i32, 1500>(n), n, kiln::zeros<kiln::i32, 1500>(n) + 1);
     return kiln::outputs(kiln::argsort(x), values, places, of_rows, counts);
   }
+  /// Eight axes, the most that there are.
+  constexpr auto ranks(kiln::Tensor<kiln::f32, 2, B, 1, 3, T, 2, 1, 5> x,
+                       kiln::Tensor<kiln::f32, 3, 1, 2, 1, 5> y) const {
+    return kiln::outputs(kiln::transpose<7, 4, 0, 2, 6, 1, 5, 3>(x), x + y, kiln::sum<4>(x), kiln::max<0>(x),
+                         kiln::slice<5, 1, 1>(kiln::concat<2>(x, x * 2)), kiln::argsort<3>(x),
+                         kiln::gather<7>(x, kiln::constant<kiln::i32, 2>(x, {4, 1})));
+  }
 
   static constexpr auto entries() {
     return std::tuple{kiln::entry("axes", &Moving::axes),   kiln::entry("one_hot", &Moving::one_hot),
                       kiln::entry("pads", &Moving::pads),   kiln::entry("rolls", &Moving::rolls),
                       kiln::entry("takes", &Moving::takes), kiln::entry("adds", &Moving::adds),
-                      kiln::entry("sorts", &Moving::sorts), kiln::entry("long_sorts", &Moving::long_sorts)};
+                      kiln::entry("sorts", &Moving::sorts), kiln::entry("long_sorts", &Moving::long_sorts),
+                      kiln::entry("ranks", &Moving::ranks)};
   }
 };
 

@@ -204,8 +204,11 @@ template <std::size_t Rank> struct Shape {
   constexpr bool operator==(const Shape &other) const { return detail::are_equal(dims, other.dims); }
 };
 
+/// The most axes that a tensor may have: the dimensions that the runtime's tables hold.
+inline constexpr std::size_t largest_rank = 8;
+
 namespace detail {
-/// Whether a tensor can have this shape: the runtime's tables hold six dimensions, kernels index with 32 bits.
+/// Whether a tensor can have this shape: kernels index with 32 bits.
 template <std::size_t Rank> constexpr bool sound(const Shape<Rank> &shape) {
   std::int64_t count = 1;
   for (const Dim &dim : shape) {
@@ -213,7 +216,7 @@ template <std::size_t Rank> constexpr bool sound(const Shape<Rank> &shape) {
       return false;
     count *= dim.max();
   }
-  return Rank <= 6 && count <= Dim::largest;
+  return Rank <= largest_rank && count <= Dim::largest;
 }
 } // namespace detail
 

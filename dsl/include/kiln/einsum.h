@@ -13,7 +13,7 @@ namespace detail {
 
 /// The letters of an operand or of the result, one for each axis.
 struct Letters {
-  static constexpr int capacity = 12; // two lists of six axes
+  static constexpr int capacity = 2 * largest_rank;
   int count = 0;
   char of[capacity]{}; // the last member for the reason given for Symbol
 

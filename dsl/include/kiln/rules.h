@@ -39,7 +39,7 @@ inline constexpr const char *dim_c8 = "dimension: invalid name; expected an iden
 inline constexpr const char *dim_c9 = "named dimension: in no input or state; expected one that has it [dim_c9]";
 inline constexpr const char *tensor_c1 = "tensor: empty dimension; expected at least 1 [tensor_c1]";
 inline constexpr const char *tensor_c2 = "argument: wrong element type or shape [tensor_c2]";
-inline constexpr const char *tensor_c3 = "tensor: rank too large; expected at most 6 [tensor_c3]";
+inline constexpr const char *tensor_c3 = "tensor: rank too large; expected at most 8 [tensor_c3]";
 inline constexpr const char *tensor_c4 = "tensor: too many elements; expected at most 2147483647 [tensor_c4]";
 inline constexpr const char *tensor_c5 =
     "parameter, constant or state: dynamic dimension; expected static ones [tensor_c5]";

@@ -297,7 +297,7 @@ private:
         fail(rules::tensor_c1, dim);
       else if (dim.max() > Dim::largest)
         fail(rules::dim_c7, dim);
-    fail(Rank > 6 ? rules::tensor_c3 : rules::tensor_c4, shape);
+    fail(Rank > largest_rank ? rules::tensor_c3 : rules::tensor_c4, shape);
   }
   constexpr void check_name(const char *name) {
     if (!detail::is_printable(name))

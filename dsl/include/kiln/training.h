@@ -102,7 +102,7 @@ constexpr Mistake find_mistake(const Training &given) {
 
 constexpr bool can_accumulate(const Graph &graph, const Entry &entry) {
   const Region &region = graph.regions[entry.region];
-  auto has_room = [&](int node) { return graph.nodes[node].shape.size() < 6; }; // tensor_c3
+  auto has_room = [&](int node) { return graph.nodes[node].shape.size() < largest_rank; }; // tensor_c3
   return entry.training.micro_batches > 0 && !has_states(graph, entry.region) &&
          std::all_of(region.arguments.begin(), region.arguments.end(), has_room) &&
          std::all_of(region.results.begin(), region.results.end(), has_room);

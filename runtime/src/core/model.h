@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { KILN_MAX_RANK = 6 };
+enum { KILN_MAX_RANK = 8 };
 
 /* Memory spaces: host memory, or that of a device. */
 enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
