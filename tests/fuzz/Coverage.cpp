@@ -244,6 +244,10 @@ private:
     add(a.key_value_heads < a.heads, "attention grouped heads");
     add(a.causal && a.has_mask && a.has_lengths, "attention with all options");
     if (a.has_mask) {
+      const Node &given = operand(n, n.op == Op::attention ? 3 : 2);
+      add(given.op == Op::reshape && operand(given, 0).op == Op::mul, "mask by distance");
+      add(given.op == Op::reshape && operand(given, 0).op == Op::transpose, "mask of a table");
+      add(given.op == Op::where && operand(given, 0).op == Op::equal, "mask of documents");
       const std::size_t mask = operand(n, n.op == Op::attention ? 3 : 2).shape.size(), q = operand(n, 0).shape.size();
       found.insert(mask > q ? "mask by head" : mask == q ? "mask of the full rank" : "mask of a lower rank");
     }

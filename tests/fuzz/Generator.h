@@ -110,6 +110,14 @@ private:
   int writtenOutScores(int queries, int keys, bool isSplit);
   int selfAttention(Op);
   int tiedLogits(Op);
+  // RandomOpsMasks.cpp
+  int distances(int queries, int keys);
+  int maskByHead(int mask, int queries);
+  int alibi(int queries, int keys, int heads);
+  int distanceBias(int queries, int keys, int heads);
+  int documentsMask(int queries, int keys);
+  /// Returns a mask that follows from positions, or -1.
+  int maskByPosition(int queries, int keys, int heads);
   // RandomOpsSplit.cpp
   int splittable();
   bool hasRowsOfRanks(const Extents &extents) const;

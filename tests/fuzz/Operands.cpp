@@ -19,7 +19,7 @@ Dim Generator::fixedExtent() {
   if (kind < 2)
     return random.between(64, 130);
   if (kind < 3)
-    return random.between(255, 257);
+    return random.of({255, 256, 256, 257});
   if (kind < 12) {
     const int tile = random.of({8, 16, 32, 48});
     return tile + random.of({-1, 0, 1});

@@ -146,7 +146,7 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
     operands.push_back(values);
   if (random.percent(35)) {
     Extents mask = batch;
-    if (random.percent(35) && mask.size() + 3 <= 6)
+    if (random.percent(35) && mask.size() + 3 <= largest_rank)
       mask.push_back(heads);
     mask.push_back(rows);
     mask.push_back(columns);
@@ -156,7 +156,9 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
     for (Dim &dim : mask)
       if (random.percent(20))
         dim = 1;
-    int given = random.percent(60) ? ofType(floatType(mask)) : -1;
+    int given = random.percent(30) ? maskByPosition(queries, keys, heads) : -1;
+    if (given < 0 && random.percent(60))
+      given = ofType(floatType(mask));
     if (given < 0) {
       // If a row masked all keys, a mask as large as 1e9 would absorb the scores in f32; so with such a mask the first
       // key is never masked.

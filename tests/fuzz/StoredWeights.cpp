@@ -40,10 +40,10 @@ std::vector<std::string> storableWeights(const Graph &graph) {
 std::string drawWeights(const Graph &graph, std::uint64_t seed) {
   Random random(seed ^ 0x57a7ed);
   const std::vector<std::string> names = storableWeights(graph);
-  if (names.empty() || !random.percent(40))
+  if (names.empty() || !random.percent(46))
     return "";
-  const std::vector<std::string> choices = {"f16",  "bf16",  "int8",     "fp8",          "mxfp4",
-                                            "q8_0", "nvfp4", "int4<32>", "int4_zero<64>"};
+  const std::vector<std::string> choices = {"f16",   "bf16",      "int8", "fp8",  "mxfp4",    "q8_0",
+                                            "nvfp4", "fp8_block", "q4_k", "q6_k", "int4<32>", "int4_zero<64>"};
   const auto kind = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(choices.size()) + 1));
   if (kind < choices.size())
     return choices[kind];

@@ -16,9 +16,9 @@ namespace kiln::fuzz {
 /// linear, matmul, conv2d and embedding. The compiler may find more, since it analyses more precisely.
 std::vector<std::string> storableWeights(const Graph &graph);
 
-/// Returns storage formats in the syntax of the build option: "bf16", "int8 except h0.{}.w3=f16". Empty for three of
-/// five models with such weights and for all models without, so that one model in ten has a choice. The graph of a seed
-/// does not depend on it.
+/// Returns storage formats in the syntax of the build option: "bf16", "int8 except h0.{}.w3=f16". Empty for 54 %
+/// of the models with such weights and for all models without, so that one model in ten has a choice. The graph of a
+/// seed does not depend on it.
 std::string drawWeights(const Graph &graph, std::uint64_t seed);
 
 /// Whether int8 weights are multiplied by int8 activations: true for two of three models that have such weights.
