@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kiln/numbered.h"
+
 namespace kiln::fuzz {
 
 int Builder::make(Op op, std::vector<int> operands, Attributes attributes, Type stated) {
@@ -85,7 +87,14 @@ int Builder::parameter(const Type &type, const RandomModel::Input &range, int le
   if (mostElements(type.shape) > maxElements)
     return -1;
   int owner = ownerScope();
+  // The number of a layer in a pattern is complete in the body of its type only.
+  const auto isPartial = [&](int at) {
+    const char *name = graph.scopes[at].name;
+    return at > 0 && (graph.scopes[at].copies == 0 || (detail::is_number_part(name) && !detail::ends_number(name)));
+  };
   for (; levels > 0 && owner > 0; --levels)
+    owner = graph.scopes[owner].parent;
+  while (isPartial(owner))
     owner = graph.scopes[owner].parent;
   Parameter made;
   made.scope = owner;
@@ -205,14 +214,22 @@ int Builder::copyRegion(int from, int enclosedBy, int outer, const std::function
   return id;
 }
 
-int Builder::open(std::int64_t count, const char *name) {
+int Builder::addScope(const char *name) {
+  Scope made;
+  made.parent = ownerScope();
+  made.name = name;
+  graph.scopes.push_back(std::move(made));
+  return static_cast<int>(graph.scopes.size()) - 1;
+}
+
+int Builder::open(std::int64_t count, const char *name, int parent) {
   const int id = static_cast<int>(graph.regions.size());
   graph.regions.push_back({});
   enclosing.push_back(region);
   outerScope.push_back(scope);
   if (count > 0) {
     Scope made;
-    made.parent = ownerScope();
+    made.parent = parent < 0 ? ownerScope() : parent;
     made.name = name;
     made.copies = count;
     graph.scopes.push_back(std::move(made));

@@ -43,8 +43,11 @@ public:
   /// Opens another region with copies of all nodes of an entry, whose extents `replaced` maps.
   int openCopy(int entryRegion, const std::function<Dim(const Dim &)> &replaced);
   void closeEntry(const char *name, const std::vector<int> &results);
-  /// Opens the body of a scan, or, if `count` > 0, of a stack of `count` layers in a new scope.
-  int open(std::int64_t count, const char *name);
+  /// Opens the body of a scan, or, if `count` > 0, of a stack of `count` layers in a new scope, within
+  /// `parent` if that is given.
+  int open(std::int64_t count, const char *name, int parent = -1);
+  /// Adds a scope without layers to that of the enclosing stack.
+  int addScope(const char *name);
   void close();
 
   /// Returns the nodes that an operation may use here.

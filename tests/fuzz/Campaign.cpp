@@ -202,6 +202,7 @@ RandomModel modelOf(std::uint64_t seed, const CampaignOptions &options) {
   Options models = options.models;
   if (Random random(seed ^ 0xf10a75); options.drawsFloats && random.percent(10))
     models.element = random.percent(50) ? ElementType::f16 : ElementType::bf16;
+  models.hasPatterns = !options.trial.isSplit();
   RandomModel model = randomModel(seed, models);
   constexpr std::uint64_t mostDraws = 200;
   for (std::uint64_t draw = 1; draw < mostDraws && !suits(model, options); ++draw)

@@ -90,7 +90,7 @@ private:
     const int index = node.attributes.index;
     switch (node.op) {
     case Op::parameter: {
-      auto known = model.parameters.find(graph.name(graph.parameters[index]));
+      auto known = model.parameters.find(graph.written(graph.parameters[index]));
       return known == model.parameters.end() ? between(-1, 1) : between(known->second.low, known->second.high);
     }
     case Op::append:

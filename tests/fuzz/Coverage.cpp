@@ -216,6 +216,7 @@ private:
     const Region &body = graph.regions[n.attributes.index];
     add(depth(home[number]) > 0, "nested loops");
     add(graph.regions[home[number]].scope >= 0, "nested stacks");
+    add(detail::is_number_part(graph.scopes[body.scope].name), "stack of a pattern");
     found.insert("stack of " + std::to_string(body.count));
     const auto carried = static_cast<std::size_t>(n.attributes.states);
     add(carried > 1, "stack of several values");

@@ -81,8 +81,8 @@ static void inlineStack(RandomModel &model, int number) {
   const int parent = graph.scopes[scope].parent;
   std::vector<RandomModel::Input> known;
   for (const Parameter &parameter : graph.parameters)
-    known.push_back(model.parameters.count(graph.name(parameter)) ? model.parameters[graph.name(parameter)]
-                                                                  : RandomModel::Input{-1, 1});
+    known.push_back(model.parameters.count(graph.written(parameter)) ? model.parameters[graph.written(parameter)]
+                                                                     : RandomModel::Input{-1, 1});
   for (Parameter &parameter : graph.parameters)
     if (parameter.scope == scope)
       parameter.scope = parent;
@@ -96,7 +96,7 @@ static void inlineStack(RandomModel &model, int number) {
     if (node.scope == scope)
       node.scope = parent;
   for (std::size_t i = 0; i < known.size(); ++i)
-    model.parameters[graph.name(graph.parameters[i])] = known[i];
+    model.parameters[graph.written(graph.parameters[i])] = known[i];
 }
 
 std::vector<Edit> cutStacks(const RandomModel &model) {

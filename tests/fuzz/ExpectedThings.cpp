@@ -202,6 +202,7 @@ const std::map<std::string, int> &expectedThings() {
       {"stack of 1", 40},
       {"stack of 2", 100},
       {"stack of 3", 80},
+      {"stack of a pattern", 30},
       {"stack of boolean", 4},
       {"stack of i32", 6},
       {"stack of several values", 40},

@@ -71,6 +71,7 @@ const std::vector<Generator::Choice> &Generator::choices() {
       {Op::dropout, &G::dropout},
       {Op::stack, &G::stack},
       {Op::stack, &G::stack},
+      {Op::stack, &G::pattern},
       {Op::scan, &G::scan},
       {Op::scan, &G::scan},
       {Op::state, &G::readState},
@@ -267,7 +268,7 @@ RandomModel Generator::run() {
   }
   model.graph = ordered(std::move(model.graph));
   for (const Parameter &parameter : model.graph.parameters)
-    model.parameters[model.graph.name(parameter)] = b.parameterRanges[parameter.leaf];
+    model.parameters[model.graph.written(parameter)] = b.parameterRanges[parameter.leaf];
   return model;
 }
 

@@ -146,6 +146,8 @@ private:
   int indexAdd(Op);
   // RandomOpsLoops.cpp
   int stack(Op);
+  int pattern(Op);
+  int patternPart(int x, std::int64_t run, std::int64_t first, int parent);
   struct Loop;
   int scan(Op);
   void drawSequences(Loop &scan);

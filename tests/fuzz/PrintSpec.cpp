@@ -76,12 +76,21 @@ private:
       scope = graph.scopes[scope].parent;
     return std::max(scope, 0);
   }
-  /// Returns the name within the owner, with the prefixes of the layers in between.
+  /// Returns the name within the owner, with the prefixes of the layers in between. The parts of numbers of patterns
+  /// become names that a spec may have.
   std::string nameWithin(int scope, const std::string &leaf) const {
     std::string result = leaf;
     for (; scope > 0 && graph.scopes[scope].copies == 0; scope = graph.scopes[scope].parent)
       result = graph.scopes[scope].name + ("." + result);
-    return result;
+    if (result.find('{') == std::string::npos)
+      return result;
+    std::string plain;
+    for (char c : result)
+      if (c == '+')
+        plain += "from";
+      else if (c != '{' && c != '}')
+        plain += c;
+    return plain;
   }
 
   /// Returns how many values the body of a stack carries.

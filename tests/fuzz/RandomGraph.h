@@ -41,6 +41,7 @@ struct Options {
   ElementType element = ElementType::f32;
   bool splits = false;      // many layers that tensor parallelism can split
   int rowsOf = 1;           // if > 1: layers whose rows this number of ranks can split (sequence parallelism)
+  bool hasPatterns = false; // stacks of layers of several types, whose names a printed spec cannot have
   bool hasOneStack = false; // one stack per entry, as pipeline stages require, and states only in the stack
 };
 

@@ -3,7 +3,9 @@
 // Stacks, scans and states. The bounds of carried values and of states are chosen first and enforced, so that they hold
 // for any number of steps and calls.
 #include <algorithm>
+#include <numeric>
 
+#include "kiln/numbered.h"
 #include "tests/fuzz/Generator.h"
 
 namespace kiln::fuzz {
@@ -66,6 +68,64 @@ int Generator::stack(Op) {
   const int outer = b.scope;
   b.scope = stackScope; // as in the DSL
   const int result = addLoop(Op::stack, stack, region);
+  b.scope = outer;
+  return result;
+}
+
+/// Draws layers of one type in a pattern, `run` of them from number `first` of a period on; returns the carried value.
+int Generator::patternPart(int x, std::int64_t run, std::int64_t first, int parent) {
+  Loop layers;
+  layers.length = Dim(run);
+  if (!addState(layers, x))
+    return -1;
+  const int region = b.open(run, b.named(detail::number_part(first, false).data()), parent);
+  addArguments(layers);
+  body(static_cast<int>(random.of({1, 1, 2, 3})));
+  drawNextStates(layers);
+  b.graph.regions[region].results = layers.results;
+  const int partScope = b.scope;
+  b.close();
+  const int outer = b.scope;
+  b.scope = partScope;
+  const int result = addLoop(Op::stack, layers, region);
+  b.scope = outer;
+  return result;
+}
+
+/// Draws a stack of layers of two or three types that follow each other periodically, as kiln::Pattern traces it: a
+/// loop over periods, in whose body each type has a loop, and perhaps the first layers of one more period.
+int Generator::pattern(Op) {
+  if (!options.hasPatterns || !options.allowLoops || options.hasOneStack || b.loopDepth() > 0)
+    return -1;
+  Loop all;
+  const int x = floats();
+  if (x < 0 || !addState(all, x))
+    return -1;
+  std::vector<std::int64_t> runs{random.between(1, 3), random.between(1, 2)};
+  if (random.percent(25))
+    runs.push_back(1);
+  const std::int64_t period = std::accumulate(runs.begin(), runs.end(), std::int64_t(0)),
+                     periods = random.of({1, 2, 2, 3});
+  const int list = b.addScope(b.named("h" + std::to_string(b.graph.scopes.size())));
+  const int region = b.open(periods, b.named(detail::number_part(period, true).data()), list);
+  addArguments(all);
+  int value = all.arguments[0];
+  std::int64_t first = 0;
+  for (std::int64_t run : runs) {
+    const int next = patternPart(value, run, first, b.ownerScope());
+    value = next < 0 ? value : next;
+    first += run;
+  }
+  all.results = b.graph.regions[region].results = {value};
+  const int periodScope = b.scope;
+  b.close();
+  const int outer = b.scope;
+  b.scope = periodScope;
+  int result = addLoop(Op::stack, all, region);
+  b.scope = list;
+  if (random.percent(50))
+    if (const int rest = patternPart(result, random.between(1, runs[0]), periods * period, list); rest >= 0)
+      result = rest;
   b.scope = outer;
   return result;
 }

@@ -33,7 +33,7 @@ static std::vector<std::size_t> storableParameters(const Graph &graph) {
 std::vector<std::string> storableWeights(const Graph &graph) {
   std::vector<std::string> names;
   for (std::size_t number : storableParameters(graph))
-    names.push_back(graph.name(graph.parameters[number]));
+    names.push_back(graph.written(graph.parameters[number]));
   return names;
 }
 

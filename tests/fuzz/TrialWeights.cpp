@@ -28,7 +28,7 @@ bool multipliesInt8(const Graph &graph, const std::string &choice) {
            if (node.op != Op::linear || graph.nodes[node.operands[1]].op != Op::parameter)
              return false;
            const Parameter &weight = graph.parameters[graph.nodes[node.operands[1]].attributes.index];
-           const std::string name = graph.name(weight);
+           const std::string name = graph.written(weight);
            const std::int64_t kExtent = weight.shape[node.attributes.weight_order == WeightOrder::in_out ? 0 : 1];
            Storage storage = choices->defaultFormat;
            for (const StorageChoices::Exception &exception : choices->exceptions)
