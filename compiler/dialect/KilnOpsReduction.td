@@ -83,21 +83,7 @@ def Kiln_MeanOp : Kiln_InferredOp<"mean", [Kiln_InKernel<"Reduction", "Cheap", [
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = "$x `axis` `=` $axis (`shifted` $shifted^)? attr-dict `:` functional-type(operands, results)";
 }
-def Kiln_MaxOp : Kiln_InferredOp<"max", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
-  let summary = "the largest element, NaN if there is one, along an axis";
-  let description = [{
-    The largest element, NaN if there is one, along `axis`, which the result does not have. Its gradient is shared by all equal
-    ones; with `first` the first of them has it, whose index `kiln.argmax` returns.
-
-    ```mlir
-    %0 = kiln.max %x axis = 1 : (tensor<7x768xf32>) -> tensor<7xf32>
-    %1 = kiln.max %x axis = 1 first : (tensor<7x768xf32>) -> tensor<7xf32>
-    ```
-  }];
-  let arguments = (ins Kiln_NumericTensor:$x, I64Attr:$axis, UnitAttr:$first);
-  let results = (outs Kiln_NumericTensor:$result);
-  let assemblyFormat = "$x `axis` `=` $axis (`first` $first^)? attr-dict `:` functional-type(operands, results)";
-}
+def Kiln_MaxOp : Kiln_ReductionOp<"max", "the largest element, NaN if there is one,", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
 def Kiln_SumOp : Kiln_ReductionOp<"sum", "the sum", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
 def Kiln_CumsumOp : Kiln_Op<"cumsum", [Pure, SameOperandsAndResultType, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "running sums along an axis";

@@ -106,8 +106,6 @@ void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder 
     addHeads(node, state, builder);
   if (node.op == Op::argsort && from.reverse)
     state.addAttribute("descending", builder.getUnitAttr());
-  if (node.op == Op::max && from.first)
-    state.addAttribute("first", builder.getUnitAttr());
   if (node.op == Op::mean && from.shifted)
     state.addAttribute("shifted", builder.getUnitAttr());
 }

@@ -41,7 +41,7 @@ static Value shareOfGroups(GradientBuilder &b, GroupedLinearOp op) {
   Value following = integers({1, count}, numbers);
   Value row = b.reshape(b.create<PositionsOp>(op.getX(), 0), {rows, one});
   Value isBefore = b.create<LessOp>(row, b.reshape(op.getEnds(), {one, groups}));
-  Value most = b.create<MaxOp>(b.where(isBefore, following, integers({}, {0})), 1, false);
+  Value most = b.create<MaxOp>(b.where(isBefore, following, integers({}, {0})), 1);
   Value isIn = b.create<EqualOp>(b.reshape(most, {rows, one}), following);
   return b.where(isIn, b.number(op.getX(), 1), b.number(op.getX(), 0));
 }
@@ -136,7 +136,7 @@ public:
   /// where l = log(sum(e^scores)) = max(scores) - log(max(p)).
   Value shareOfKeys(Value scores, Value p, Value sinks) {
     const int64_t last = rankedType(scores).getRank() - 1;
-    auto largest = [&](Value x) { return b.keepAxis(b.create<MaxOp>(x, last, false), x, last); };
+    auto largest = [&](Value x) { return b.keepAxis(b.create<MaxOp>(x, last), x, last); };
     Value l = b.sub(largest(scores), b.create<LogOp>(largest(p)));
     return b.create<SigmoidOp>(
         b.sub(l, b.reshape(sinks, {constant(sinks, heads), constant(sinks, 1), constant(sinks, 1)})));

@@ -21,22 +21,11 @@ KILN_GRADIENT(MeanOp) {
   Value each = b.mul(gradients[0], b.reciprocalExtent(getX(), getAxis()));
   return {b.expandTo(b.keepAxis(each, getX(), getAxis()), rankedType(getX()))};
 }
-/// Whether an element of the operand is the first of the largest along the axis.
-static Value isFirst(GradientBuilder &b, MaxOp op, int64_t axis) {
-  Value x = op.getX();
-  SmallVector<AffineExpr> column(ArrayRef(getExtents(rankedType(x))).drop_front(axis)); // [n, 1, ...]
-  std::fill(column.begin() + 1, column.end(), getAffineConstantExpr(1, op.getContext()));
-  Value places = b.reshape(b.create<PositionsOp>(x, axis), column);
-  return b.create<EqualOp>(places, b.keepAxis(b.create<ArgmaxOp>(x, axis), x, axis));
-}
-
-/// All largest elements share the gradient equally, or the first of them gets all of it.
+/// All largest elements share the gradient equally.
 KILN_GRADIENT(MaxOp) {
   if (!isa<FloatType>(getType().getElementType()))
     return {Value()};
   const auto axis = static_cast<int64_t>(getAxis());
-  if (getFirst())
-    return {b.where(isFirst(b, *this, axis), b.keepAxis(gradients[0], getX(), axis), b.number(gradients[0], 0))};
   Value isLargest = b.create<EqualOp>(getX(), b.keepAxis(getResult(), getX(), axis));
   Value count = b.sumKept(b.createAs<CastOp>(getX().getType(), isLargest), axis);
   Value part = b.div(b.keepAxis(gradients[0], getX(), axis), count);

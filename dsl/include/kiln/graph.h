@@ -50,7 +50,6 @@ struct Attributes {
   int states = 0;          // stack and scan: how many operands, body arguments and body results are carried
   bool reverse = false;    // scan: iterates from the last element to the first; argsort: descending
   bool until = false;      // scan: iterations after one whose first state is true change no state and give zeros
-  bool first = false;      // max: the gradient goes to the first of the largest elements, not to all of them
   bool shifted = false;    // mean: that of the differences from the first element, plus that element
   int heads = 0;           // H
   int key_value_heads = 0; // G, which divides H

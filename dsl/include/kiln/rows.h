@@ -37,11 +37,6 @@ constexpr auto reduce(const X &x, Site site, bool Attributes::*option = nullptr)
     return reduced;
 }
 
-/// The maximum; its gradient goes only to the element that argmax selects.
-template <int Axis, tensor X> constexpr auto first_max(const X &x, Site site) {
-  return reduce<Op::max, Axis, X::element>(x, site, &Attributes::first);
-}
-
 /// The mean. `shifted`: that of the differences from the first element, plus that element (the shifted data algorithm,
 /// Chan, Golub and LeVeque 1983). It is exact for equal elements, while a sum of large ones loses digits, which a norm
 /// divides by a small deviation. If the first element is k deviations from the mean, the error of the normalised
