@@ -171,6 +171,9 @@ struct TargetHooks {
   bool callsGroups = false;
   /// Host code can read tensors, so that functions of the run time sort and add up rows by index; otherwise kernels do.
   bool sortsOnHost = false;
+
+  /// Whether a loop over time without large products is one kernel.
+  bool runsScans = false;
   /// Adds the passes that the target's compilers need last, such as polynomials for functions of the math library.
   std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;
 };

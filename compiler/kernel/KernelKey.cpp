@@ -97,6 +97,11 @@ private:
       for (OpResult result : op->getResults())
         if (asTensor(result.getType()))
           nodesOf(result);
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          for (BlockArgument argument : block.getArguments())
+            if (asTensor(argument.getType()))
+              nodesOf(argument);
     });
     for (BlockArgument argument : kernel.getArguments())
       if (asTensor(argument.getType()))

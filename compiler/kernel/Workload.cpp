@@ -82,6 +82,8 @@ Work measureWork(func::FuncOp function, ArrayRef<int64_t> extents) {
     double points = double(count(loops));
     if (asCumulativeSum(op) && points > 0) // each element is added once, not once for each later element
       points /= double(loops.back());
+    if (auto scan = op->getParentOfType<mlir::kiln::ScanOp>())
+      points *= double(mlir::kiln::evaluateExtent(scan.getTripCount(), extents));
     work.operations += shares.lookup_or(op, 1.0) * double(operations) * points;
   });
   for (Type result : kernel.getResultTypes())

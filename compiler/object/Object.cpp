@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/object/Object.h"
 
+#include "compiler/object/Optimized.h"
+
 #include "compiler/object/CodeGenerators.h"
 #include "compiler/object/MaskedStores.h"
 #include "compiler/object/RunPasses.h"
@@ -106,6 +108,27 @@ Expected<std::string> compileToObject(Module &module, const CpuName &name) {
   }
   optimize(module, **machine);
   return emit(module, **machine, CodeGenFileType::ObjectFile);
+}
+
+Expected<std::string> compileOptimized(Module &module, const CpuName &name, bool isAssembly) {
+  Expected<std::unique_ptr<TargetMachine>> machine = createMachine(name);
+  if (!machine)
+    return machine.takeError();
+  setMachine(module, **machine);
+  for (Function &function : module)
+    if (!function.isDeclaration() && function.hasExternalLinkage())
+      function.setVisibility(GlobalValue::HiddenVisibility);
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", (*machine)->getTargetCPU());
+    function.addFnAttr("target-features", (*machine)->getTargetFeatureString());
+  }
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  PassBuilder builder(machine->get(), tuning);
+  runPasses(builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3), builder, module);
+  return emit(module, **machine, isAssembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile);
 }
 
 /// With relaxed SIMD, LLVM turns a select by a comparison into a minimum or maximum that may return either operand if

@@ -58,7 +58,7 @@ void buildFusePhase(OpPassManager &passes, const PipelineOptions &options) {
     passes.addPass(createExpandSorts()); // just before kernels: their ops are one thing to all other passes
   passes.addPass(createFormKernels(GroupingRules{options.target.mayJoin, options.target.writesStates,
                                                  options.target.normsSingleRows, options.target.joinsSums,
-                                                 options.target.callsGroups}));
+                                                 options.target.callsGroups, options.target.runsScans}));
   buildSimplification(passes); // views of views; equal views and dimensions of different calls
   passes.addNestedPass<func::FuncOp>(createHoistInvariants());
   passes.addPass(createVerifyKernels());

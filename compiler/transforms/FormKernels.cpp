@@ -13,6 +13,7 @@
 #include "compiler/transforms/KernelNames.h"
 #include "compiler/transforms/OutlineKernel.h"
 #include "compiler/transforms/RowsInPlace.h"
+#include "compiler/transforms/ScanKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/bit.h"
@@ -206,6 +207,8 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
 private:
   void formIn(Block &block, func::FuncOp entry) {
     hoistSources(block);
+    if (runsScans)
+      outlineScans(block, entry);
     sinkDroppedAxes(block);
     if (writesStates)
       sliceAppended(block);
@@ -230,13 +233,23 @@ private:
       const bool isByGroup = callsGroups && isa<GroupedLinearOp>(group.anchor);
       recordScope(isByGroup ? outlineGroups(group, entry, name, isInternalUse, called)
                             : outlineKernel(group, entry, name, isInternalUse, called),
-                  group);
+                  group.anchor->getLoc());
     }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if ((!isHostOp(&op) || isa<ReshapeOp>(op)) && op.use_empty())
         op.erase();
     for (auto loop : block.getOps<LoopInterface>())
       formIn(loop->getRegion(0).front(), entry);
+  }
+
+  void outlineScans(Block &block, func::FuncOp entry) {
+    for (ScanOp scan : llvm::to_vector(block.getOps<ScanOp>())) {
+      const Location loc = scan.getLoc();
+      if (func::FuncOp kernel = outlineScan(scan, entry, nextName("scan")))
+        recordScope(kernel, loc);
+      else
+        --count;
+    }
   }
 
   std::string nextName(const std::string &what) {
@@ -254,9 +267,9 @@ private:
 } // namespace
 
 std::unique_ptr<Pass> createFormKernels(GroupingRules rules) {
-  return std::make_unique<FormKernels>(
-      std::move(rules.mayJoin),
-      FormKernelsOptions{rules.writesStates, rules.normsSingleRows, rules.joinsSums, rules.callsGroups});
+  return std::make_unique<FormKernels>(std::move(rules.mayJoin),
+                                       FormKernelsOptions{rules.writesStates, rules.normsSingleRows, rules.joinsSums,
+                                                          rules.callsGroups, rules.runsScans});
 }
 
 } // namespace mlir::kiln

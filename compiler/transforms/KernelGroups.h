@@ -44,6 +44,7 @@ struct GroupingRules {
   bool normsSingleRows = false; // contractions of one row recompute the norm that they read
   bool joinsSums = false;       // a sum of few elements is fused into the sum that is its only reader
   bool callsGroups = false;     // a grouped_linear is a call of a kernel for each group, which only works on its rows
+  bool runsScans = false;       // a loop over time without large products is one kernel
 };
 
 /// Groups the ops of `block`. Ops in several groups are cheap and computed in each.

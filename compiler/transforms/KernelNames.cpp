@@ -37,8 +37,8 @@ static SmallVector<Attribute> scopesOf(func::FuncOp kernel) {
   return scopes ? SmallVector<Attribute>(scopes.begin(), scopes.end()) : SmallVector<Attribute>();
 }
 
-void recordScope(func::FuncOp kernel, const KernelGroup &group) {
-  if (StringRef scope = getScope(group.anchor->getLoc()); !scope.empty())
+void recordScope(func::FuncOp kernel, Location anchor) {
+  if (StringRef scope = getScope(anchor); !scope.empty())
     kernel->setAttr(scopesAttrName,
                     Builder(kernel.getContext()).getStrArrayAttr(StringRef(::kiln::written_name(scope.str()))));
 }

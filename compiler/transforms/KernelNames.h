@@ -14,8 +14,9 @@ namespace mlir::kiln {
 /// Returns what the group computes: the names of its anchor and of the ops around it, "add_layer_norm", at most three.
 std::string describeGroup(const KernelGroup &group);
 
-/// Records where the anchor was traced, "h.{}.mlp.fc1", as the kernel's `kiln.scopes`; nothing if that is not known.
-void recordScope(func::FuncOp kernel, const KernelGroup &group);
+/// Records where the anchor at this location was traced, "h.{}.mlp.fc1", as the kernel's `kiln.scopes`; nothing if that
+/// is not known.
+void recordScope(func::FuncOp kernel, Location anchor);
 /// Adds the scopes of a kernel that this one replaces.
 void uniteScopes(func::FuncOp kernel, func::FuncOp other);
 

@@ -5,7 +5,9 @@
 // other result once one is stored.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/kernel/KernelFunction.h"
+#include "compiler/kernel/ScanBlocks.h"
 #include "compiler/transforms/Passes.h"
+#include "compiler/transforms/ScanKernel.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 
 namespace mlir::kiln {
@@ -100,7 +102,9 @@ struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
     func::FuncOp kernel = getOperation();
     if (!::kiln::isKernel(kernel) || kernel.isExternal())
       return;
-    if (failed(KernelBuilder(kernel, batchInvariant).run()))
+    LogicalResult lowered =
+        ::kiln::scanOf(kernel) ? lowerScan(kernel, batchInvariant) : KernelBuilder(kernel, batchInvariant).run();
+    if (failed(lowered))
       return signalPassFailure();
     kernel->setAttr(inplaceAttrName, DenseI64ArrayAttr::get(&getContext(), findInPlaceArguments(kernel)));
   }

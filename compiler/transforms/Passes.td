@@ -166,12 +166,14 @@ def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
     KernelGroups.h describes the grouping. With `writes-states`, columns of a kernel's result that are appended to a
     state are a separate result, so that they can be written to the state in place. With `norms-single-rows`, all GEMVs of a
     normalised row form one kernel with the norm. With `joins-sums`, a small sum that only another sum reads is fused with it.
-    With `calls-groups`, a grouped_linear is a call for each group of the kernel of a linear.
+    With `calls-groups`, a grouped_linear is a call for each group of the kernel of a linear. With `runs-scans`, a `kiln.scan`
+    whose body has no large products is one kernel (ScanKernel.h).
   }];
   let options = [Option<"writesStates", "writes-states", "bool", /*default=*/"false", "separate results for rows of states">,
                  Option<"normsSingleRows", "norms-single-rows", "bool", /*default=*/"false", "fuse a norm of one row with its products">,
                  Option<"joinsSums", "joins-sums", "bool", /*default=*/"false", "fuse small sums with the sums that read them">,
-                 Option<"callsGroups", "calls-groups", "bool", /*default=*/"false", "call the kernel of a grouped_linear for each group">];
+                 Option<"callsGroups", "calls-groups", "bool", /*default=*/"false", "call the kernel of a grouped_linear for each group">,
+                 Option<"runsScans", "runs-scans", "bool", /*default=*/"false", "one kernel for a loop over time">];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
 }
 

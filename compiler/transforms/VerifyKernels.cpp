@@ -77,7 +77,7 @@ LogicalResult verifyLoweredOp(Operation *op) {
         isa<linalg::IndexOp, linalg::YieldOp, KernelIndexOp, KernelYieldOp, tensor::ExtractOp>(op))
       return success();
   } else if (isa<KernelAttentionOp, linalg::GenericOp, linalg::FillOp, tensor::EmptyOp, func::ReturnOp,
-                 arith::ConstantOp>(op) ||
+                 arith::ConstantOp, ScanOp, YieldOp>(op) ||
              isIndexArithmetic(op)) {
     return success();
   }
@@ -102,8 +102,8 @@ LogicalResult verifyKernel(func::FuncOp kernel, bool isLowered) {
   if (result.wasInterrupted())
     return failure();
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())
-    if (!isa_and_nonnull<linalg::LinalgOp, KernelAttentionOp>(value.getDefiningOp()))
-      return kernel.emitError() << "kernel: wrong result; expected one that a linalg op or attention produces";
+    if (!isa_and_nonnull<linalg::LinalgOp, KernelAttentionOp, ScanOp>(value.getDefiningOp()))
+      return kernel.emitError() << "kernel: wrong result; expected one that a linalg op, attention or scan produces";
   return success();
 }
 

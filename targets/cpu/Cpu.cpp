@@ -6,6 +6,7 @@
 #include "targets/cpu/Cpu.h"
 
 #include "runtime/src/core/model.h"
+#include "targets/cpu/scan/ScanCompiler.h"
 #include "targets/halide/Compile.h"
 #include "targets/passes/Passes.h"
 #include "llvm/Support/MathExtras.h"
@@ -92,6 +93,13 @@ int64_t weightTile(const Level &level, int64_t outputs, int64_t inputs) {
   return isNarrowLess ? level.narrowTile : level.weightTile;
 }
 
+/// Returns the features of LLVM 22 for kernels that are scans, which it compiles for each level.
+std::string scanFeatures(const Level &level) {
+  if (level.newerFeatures)
+    return level.newerFeatures;
+  return level.vectorBytes > 32 ? "+avx512f,+avx512cd,+avx512vl,+avx512dq,+avx512bw,+avx2,+fma,+f16c" : "+sse4.1";
+}
+
 std::unique_ptr<Target> createTarget(const Architecture &architecture, const Level &level) {
   TargetInfo info;
   info.name = std::string(level.name) + architecture.suffix;
@@ -110,13 +118,17 @@ std::unique_ptr<Target> createTarget(const Architecture &architecture, const Lev
   TargetHooks hooks;
   hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
   hooks.interleaveBytes = level.hasByteProducts ? 4 : 2; // bytes along K that one instruction accumulates
-  hooks.joinsSums = hooks.callsGroups = hooks.sortsOnHost = true;
+  hooks.joinsSums = hooks.callsGroups = hooks.sortsOnHost = hooks.runsScans = true;
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   CpuName newer;
   if (architecture.isNewer)
     newer = {info.hostTriple, info.hostCpu, level.newerFeatures};
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(
+      cpu::createScanCompiler({info.hostTriple, info.hostCpu, scanFeatures(level)},
+                              {level.vectorBytes, llvm::StringRef(info.hostTriple).starts_with("wasm32") ? 32 : 64,
+                               level.hasFusedMultiplyAdd}));
   compilers.push_back(halide::createKernelCompiler({architecture.halideTriple, level.halideFeatures,
                                                     level.fewerFeatures, architecture.codeOptions, info.machine,
                                                     level.hasByteProducts, level.isSmall, newer}));

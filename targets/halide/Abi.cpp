@@ -55,6 +55,12 @@ public:
     LLVM::StoreOp::create(builder, loc, value, address);
   }
 
+  /// Returns the address in a descriptor.
+  Value load(Value memory) {
+    Value address = LLVM::GEPOp::create(builder, loc, pointer, bufferType, memory, ArrayRef<LLVM::GEPArg>{0, host});
+    return LLVM::LoadOp::create(builder, loc, pointer, address);
+  }
+
   /// Writes the descriptor of `tensor` to `memory` and returns the address after it.
   Value describe(const KernelArgument &tensor, Value memory) {
     Value zero = constant(i64, 0), null = LLVM::ZeroOp::create(builder, loc, pointer);
@@ -139,6 +145,10 @@ public:
 };
 
 } // namespace
+
+Value emitAddressOf(OpBuilder &builder, Location loc, Value descriptor) {
+  return FieldWriter(builder, loc).load(descriptor);
+}
 
 const KernelAbi &halideAbi() {
   static const HalideAbi abi;

@@ -9,4 +9,7 @@ namespace kiln::halide {
 /// ...).
 const KernelAbi &halideAbi();
 
+/// Emits the load of a tensor's address from its descriptor, for kernels that are generated without Halide.
+mlir::Value emitAddressOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value descriptor);
+
 } // namespace kiln::halide
