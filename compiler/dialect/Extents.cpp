@@ -4,7 +4,6 @@
 // canonical one.
 #include "compiler/dialect/Extents.h"
 
-#include <cstring>
 #include <map>
 #include <vector>
 
@@ -227,50 +226,56 @@ SmallVector<Interval> getSymbolBounds(Operation *op) {
 }
 
 AffineExpr fromDim(const ::kiln::Dim &dim, ArrayRef<SymbolAttr> symbols, MLIRContext *context) {
-  AffineExpr product = getAffineConstantExpr(dim.factor, context);
-  for (const ::kiln::Symbol &symbol : dim.symbols) {
-    if (dim.fixed() || !symbol.present())
-      continue;
-    const SymbolAttr *found = llvm::find_if(symbols, [&](SymbolAttr attr) { return attr.getName() == symbol.name; });
-    if (found == symbols.end())
-      return {};
-    product = product * getAffineSymbolExpr(found - symbols.begin(), context);
+  AffineExpr sum = getAffineConstantExpr(dim.offset, context);
+  for (int i = 0; i < dim.terms(); ++i) {
+    AffineExpr product = getAffineConstantExpr(i == 0 ? dim.factor : dim.second, context);
+    for (const ::kiln::Symbol &symbol : ArrayRef(dim.symbols).slice(2 * i, 2)) {
+      if (!symbol.present())
+        continue;
+      const SymbolAttr *found = llvm::find_if(symbols, [&](SymbolAttr attr) { return attr.getName() == symbol.name; });
+      if (found == symbols.end())
+        return {};
+      product = product * getAffineSymbolExpr(found - symbols.begin(), context);
+    }
+    sum = sum + product;
   }
-  return canonicalExtent(product + dim.offset);
+  return canonicalExtent(sum);
+}
+
+/// Returns a named dimension; nullopt if the symbol's names are too long or its bounds too large.
+static std::optional<::kiln::Dim> toDim(SymbolAttr symbol) {
+  if (symbol.getName().size() >= ::kiln::Symbol::capacity || symbol.getLeast().size() >= ::kiln::Symbol::capacity ||
+      symbol.getMax() > ::kiln::Dim::largest || symbol.getMin() < -::kiln::Dim::largest)
+    return std::nullopt;
+  ::kiln::Dim dim;
+  dim.factor = 1;
+  llvm::copy(symbol.getName(), dim.symbols[0].name);
+  llvm::copy(symbol.getLeast(), dim.symbols[0].least);
+  dim.symbols[0].min = symbol.getMin();
+  dim.symbols[0].max = symbol.getMax();
+  return dim;
 }
 
 std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols) {
   std::optional<Polynomial> polynomial = toPolynomial(extent);
   if (!polynomial)
     return std::nullopt;
-  ::kiln::Dim dim(0);
+  ::kiln::Dim sum(0), offset(0);
   for (const auto &[product, factor] : *polynomial) {
-    if (product.empty()) {
-      dim.offset = factor;
-      continue;
-    }
-    if (dim.factor != 0 || product.size() > 2)
-      return std::nullopt;
-    dim.factor = factor;
-    for (size_t i = 0; i < product.size(); ++i) {
-      if (product[i] >= symbols.size() || symbols[product[i]].getName().size() >= ::kiln::Symbol::capacity ||
-          symbols[product[i]].getLeast().size() >= ::kiln::Symbol::capacity)
+    ::kiln::Dim term(factor);
+    for (unsigned position : product) {
+      std::optional<::kiln::Dim> symbol = position < symbols.size() ? toDim(symbols[position]) : std::nullopt;
+      if (!symbol)
         return std::nullopt;
-      SymbolAttr symbol = symbols[product[i]];
-      llvm::copy(symbol.getName(), dim.symbols[i].name);
-      llvm::copy(symbol.getLeast(), dim.symbols[i].least);
-      dim.symbols[i].min = symbol.getMin();
-      dim.symbols[i].max = symbol.getMax();
+      term = term * *symbol;
     }
-    if (product.size() == 2 && std::strcmp(dim.symbols[0].name, dim.symbols[1].name) > 0)
-      std::swap(dim.symbols[0], dim.symbols[1]);
+    if (product.empty())
+      offset = term;
+    else
+      sum = sum + term;
   }
-  const SmallVector<Interval> bounds =
-      llvm::map_to_vector(symbols, [](SymbolAttr symbol) { return Interval{symbol.getMin(), symbol.getMax()}; });
-  std::optional<Interval> range = getBounds(toExpr(*polynomial, extent.getContext()), bounds);
-  if (!range || range->min < -::kiln::Dim::largest || range->max > ::kiln::Dim::largest)
-    return std::nullopt; // not representable as a Dim
-  return dim;
+  sum = sum + offset;
+  return sum.flaw == ::kiln::Flaw::none ? std::optional(sum) : std::nullopt;
 }
 
 std::string describeExtent(AffineExpr extent, ArrayRef<SymbolAttr> symbols) {

@@ -57,7 +57,7 @@ llvm::SmallVector<SymbolAttr> getSymbols(Operation *op);
 /// Converts a Dim to an extent over the module's symbols; null if it uses a symbol that is not one of them.
 AffineExpr fromDim(const ::kiln::Dim &dim, ArrayRef<SymbolAttr> symbols, MLIRContext *context);
 
-/// Converts an extent to a Dim, if it has the form of one: offset + factor * one or two symbols.
+/// Converts an extent to a Dim, if it has the form of one: at most two terms of one or two symbols.
 std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols);
 
 /// Whether the extent is static and equal to `value`.

@@ -121,6 +121,26 @@ private:
     return success();
   }
 
+  /// Checks the numbers and the symbols of the terms, so that Dim's functions are defined for it.
+  LogicalResult checkTerms(int scope, const Dim &dim) {
+    if (std::llabs(dim.offset) > maxElements || (dim.fixed() && dim.second != 0))
+      return fail(scope, rules::dim_c3, llvm::Twine(dim.offset) + " + " + llvm::Twine(dim.second));
+    for (int i = 0; i < Dim::max_terms; ++i) {
+      const std::int64_t factor = i == 0 ? dim.factor : dim.second;
+      const Symbol &first = dim.symbols[2 * i], &second = dim.symbols[2 * i + 1];
+      if (std::llabs(factor) > maxElements || (factor != 0) != first.present() ||
+          (second.present() && !first.present()))
+        return fail(scope, rules::dim_c3,
+                    llvm::Twine(dim.offset) + " + " + llvm::Twine(factor) + " of " +
+                        llvm::Twine(first.present() + second.present()) + " symbols");
+      std::int64_t most;
+      if (llvm::MulOverflow(first.present() ? first.max : 1, second.present() ? second.max : 1, most) ||
+          llvm::MulOverflow(most, factor, most) || llvm::AddOverflow(most, dim.offset, most))
+        return fail(scope, rules::dim_c3, "an extent that 64 bits do not hold");
+    }
+    return success();
+  }
+
   LogicalResult checkShape(int scope, const std::vector<Dim> &shape) {
     if (shape.size() > largest_rank)
       return fail(scope, rules::tensor_c3, Text().put(shape).data());
@@ -136,16 +156,8 @@ private:
             return fail(scope, rules::dim_c2,
                         llvm::Twine(symbol.name) + " " + llvm::Twine(symbol.min) + ".." + llvm::Twine(symbol.max));
         }
-      if (std::llabs(dim.offset) > maxElements || std::llabs(dim.factor) > maxElements ||
-          (dim.fixed() && dim.degree() != 0) || (!dim.fixed() && !dim.symbols[0].present()))
-        return fail(scope, rules::dim_c3,
-                    llvm::Twine(dim.offset) + " + " + llvm::Twine(dim.factor) + " of " + llvm::Twine(dim.degree()) +
-                        " symbols");
-      std::int64_t most;
-      if (llvm::MulOverflow(dim.symbols[0].present() ? dim.symbols[0].max : 1,
-                            dim.symbols[1].present() ? dim.symbols[1].max : 1, most) ||
-          llvm::MulOverflow(most, dim.factor, most) || llvm::AddOverflow(most, dim.offset, most))
-        return fail(scope, rules::dim_c3, "an extent that 64 bits do not hold");
+      if (failed(checkTerms(scope, dim)))
+        return failure();
       if (dim.min() < 1)
         return fail(scope, rules::tensor_c1, Text().put(shape).data());
       if (llvm::MulOverflow(elements, dim.max(), elements) || elements > maxElements)

@@ -103,14 +103,16 @@ static std::int64_t valueOf(const Symbol &symbol, const Extents &extents) {
 
 std::int64_t evaluate(const Dim &dim, const Extents &extents) {
   __extension__ using Wide = __int128;
-  Wide product = dim.factor;
-  for (const Symbol &symbol : dim.symbols)
-    if (!dim.fixed() && symbol.present()) {
+  Wide result = dim.offset;
+  for (int i = 0; i < dim.terms(); ++i) {
+    Wide product = i == 0 ? dim.factor : dim.second;
+    for (int k = 2 * i; k < 2 * i + 2 && dim.symbols[k].present(); ++k) {
       if (product > std::numeric_limits<std::int64_t>::max() || product < std::numeric_limits<std::int64_t>::min())
         throw std::runtime_error("tensor: dimension is too large; expected one that 64 bits hold");
-      product *= valueOf(symbol, extents);
+      product *= valueOf(dim.symbols[k], extents);
     }
-  const Wide result = dim.offset + product;
+    result += product;
+  }
   if (result < 1 || result > maxElements)
     throw std::runtime_error("tensor: dimension out of range; expected at least 1, and one that memory holds");
   return static_cast<std::int64_t>(result);

@@ -127,11 +127,13 @@ def _integer(label, value, least=-(2**63), most=2**63 - 1):
 
 
 def _extent(dim, extents):
-    """Returns the value of (offset, factor, symbol ...)."""
-    value = dim[1] if len(dim) > 2 else 0
-    for symbol in dim[2:]:
-        value *= extents[symbol]
-    return dim[0] + value
+    """Returns the value of (offset, term ...), where a term is (factor, symbol ...)."""
+    value = dim[0]
+    for factor, *symbols in dim[1:]:
+        for symbol in symbols:
+            factor *= extents[symbol]
+        value += factor
+    return value
 
 
 def _open(path):
@@ -275,8 +277,8 @@ class Session:
                 if len(shape) != len(dims):
                     raise ValueError(f"{label}: wrong shape; expected {len(dims)} dimensions, got {shape}")
                 for dim, length in zip(dims, shape):  # a dimension that is exactly a symbol gives its value
-                    if dim[:2] == (0, 1) and len(dim) == 3:
-                        extents.setdefault(dim[2], length)
+                    if dim[0] == 0 and len(dim) == 2 and dim[1][0] == 1 and len(dim[1]) == 2:
+                        extents.setdefault(dim[1][1], length)
             passed += [_c.c_int64(extents[symbol]) for symbol in symbols]
         else:
             table = (_Sequence * max(len(sequences), 1))()
@@ -314,15 +316,18 @@ static std::string tuple(const std::vector<std::string> &items) {
   return fmt::format("({}{})", fmt::join(items, ", "), items.size() == 1 ? "," : "");
 }
 
-/// Returns a tuple (offset, factor, symbol ...) for each dimension.
+/// Returns a tuple (offset, (factor, symbol ...) ...) for each dimension.
 static std::string dimsTuple(const std::vector<Dim> &shape) {
   std::vector<std::string> dims;
   for (const Dim &dim : shape) {
-    std::vector<std::string> items{std::to_string(dim.offset), std::to_string(dim.factor)};
-    if (!dim.fixed())
-      for (const Symbol &symbol : dim.symbols)
-        if (symbol.present())
-          items.push_back(fmt::format("\"{}\"", symbol.name));
+    std::vector<std::string> items{std::to_string(dim.offset)};
+    for (int i = 0; i < dim.terms(); ++i) {
+      std::vector<std::string> term{std::to_string(i == 0 ? dim.factor : dim.second)};
+      for (int k = 2 * i; k < 2 * i + 2; ++k)
+        if (dim.symbols[k].present())
+          term.push_back(fmt::format("\"{}\"", dim.symbols[k].name));
+      items.push_back(tuple(term));
+    }
     dims.push_back(tuple(items));
   }
   return tuple(dims);
@@ -342,10 +347,8 @@ static std::string entryTable(const EntryInterface &entry) {
 /// Whether some input has a dimension that is exactly this symbol, so that the caller need not pass the extent.
 static bool isFound(const EntryInterface &entry, const Symbol &symbol) {
   return llvm::any_of(entry.arguments, [&](const ArgumentInterface &argument) {
-    return !argument.isOutput && llvm::any_of(argument.shape, [&](const Dim &dim) {
-      return !dim.fixed() && dim.offset == 0 && dim.factor == 1 && dim.symbols[0] == symbol &&
-             !dim.symbols[1].present();
-    });
+    return !argument.isOutput &&
+           llvm::any_of(argument.shape, [&](const Dim &dim) { return dim.named() && dim.symbols[0] == symbol; });
   });
 }
 

@@ -321,14 +321,18 @@ static const char *rustType(ElementType element) {
 static std::string extent(const Dim &dim, const BindingNames &names) {
   if (dim.fixed())
     return std::to_string(dim.offset);
-  std::vector<std::string> factors;
-  if (dim.factor != 1)
-    factors.push_back(std::to_string(dim.factor));
-  for (const Symbol &symbol : dim.symbols)
-    if (symbol.present())
-      factors.push_back(names.extent(symbol));
-  const std::string value =
-      factors.size() == 1 ? factors.front() : fmt::format("self::product(&[{}])", fmt::join(factors, ", "));
+  std::string value;
+  for (int i = 0; i < dim.terms(); ++i) {
+    std::vector<std::string> factors;
+    if (const std::int64_t factor = i == 0 ? dim.factor : dim.second; factor != 1)
+      factors.push_back(std::to_string(factor));
+    for (int k = 2 * i; k < 2 * i + 2; ++k)
+      if (dim.symbols[k].present())
+        factors.push_back(names.extent(dim.symbols[k]));
+    const std::string term =
+        factors.size() == 1 ? factors.front() : fmt::format("self::product(&[{}])", fmt::join(factors, ", "));
+    value = i == 0 ? term : fmt::format("{}.saturating_add({})", value, term);
+  }
   return dim.offset == 0 ? value : fmt::format("{}.saturating_add({})", value, dim.offset);
 }
 

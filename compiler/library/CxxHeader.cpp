@@ -25,8 +25,7 @@ static std::string viewType(const ArgumentInterface &argument) {
 static std::string symbolSource(const EntryInterface &entry, const ParameterNames &names, const Symbol &symbol) {
   for (auto [number, argument] : llvm::enumerate(entry.arguments))
     for (size_t i = 0; i < argument.shape.size(); ++i)
-      if (const Dim &dim = argument.shape[i];
-          dim.offset == 0 && dim.factor == 1 && dim.symbols[0] == symbol && !dim.symbols[1].present())
+      if (const Dim &dim = argument.shape[i]; dim.named() && dim.symbols[0] == symbol)
         return fmt::format("{}.extent({})", names.argument(number), i);
   return "";
 }

@@ -424,13 +424,15 @@ const WeightInterface *ModelInterface::findWeight(const std::string &weight) con
 std::string toString(const Dim &dim, llvm::function_ref<std::string(const Symbol &)> name) {
   if (dim.fixed())
     return std::to_string(dim.offset);
-  std::string text = dim.factor == 1 ? "" : fmt::format("{} * ", dim.factor);
-  const char *separator = "";
-  for (const Symbol &symbol : dim.symbols)
-    if (symbol.present()) {
-      text += separator + name(symbol);
-      separator = " * ";
-    }
+  std::string text;
+  for (int i = 0; i < dim.terms(); ++i) {
+    const std::int64_t factor = i == 0 ? dim.factor : dim.second;
+    text += i == 0 ? "" : " + ";
+    text += factor == 1 ? "" : fmt::format("{} * ", factor);
+    text += name(dim.symbols[2 * i]);
+    if (dim.symbols[2 * i + 1].present())
+      text += " * " + name(dim.symbols[2 * i + 1]);
+  }
   return dim.offset ? fmt::format("{} + {}", text, dim.offset) : text;
 }
 

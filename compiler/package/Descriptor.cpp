@@ -92,14 +92,15 @@ Constant *DescriptorBuilder::external(StringRef symbol) {
 }
 
 Constant *DescriptorBuilder::extent(const Dim &dim, const EntryInterface &entry) {
-  uint64_t symbols[2];
-  for (int i = 0; i < 2; ++i) {
+  uint64_t symbols[2 * Dim::max_terms];
+  for (int i = 0; i < 2 * Dim::max_terms; ++i) {
     auto found = std::find(entry.symbols.begin(), entry.symbols.end(), dim.symbols[i]);
     symbols[i] = dim.symbols[i].present() ? found - entry.symbols.begin() : -1;
   }
   return structure(abi::Struct::extent)
       .set(abi::extent::offset, dim.offset)
       .set(abi::extent::factor, dim.factor)
+      .set(abi::extent::second, dim.second)
       .set(abi::extent::symbol, symbols)
       .get();
 }

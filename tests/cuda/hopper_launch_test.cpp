@@ -135,7 +135,7 @@ private:
   KernelLibrary library;
   const kiln_cuda_module_t *module = nullptr;
   kiln_body_t body = {runBody, 64, 0, 0, 0};
-  static constexpr kiln_extent_t of(int symbol) { return {0, 1, {symbol, -1}}; }
+  static constexpr kiln_extent_t of(int symbol) { return {0, 1, 0, {symbol, -1, -1, -1}}; }
   kiln_symbol_t symbols[3] = {{"m", 1, most, 0, 0}, {"k", 1, most, 0, 0}, {"n", 1, most, 0, 0}};
   kiln_argument_t arguments[3] = {{"x", KILN_F16, 2, {of(0), of(1)}, 0, 0, 0, {}},
                                   {"w", KILN_F16, 2, {of(2), of(1)}, 0, 0, 0, {}},

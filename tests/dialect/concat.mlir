@@ -8,6 +8,13 @@ func.func @round_trip(%x: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>, %y: te
   return %0 : tensor<?x4xf32, affine_map<()[s0] -> (s0 * 2 + 2, 4)>>
 }
 
+// CHECK-LABEL: @two_symbols
+func.func @two_symbols(%x: tensor<?x4xf32, affine_map<()[s0, s1] -> (s0, 4)>>, %y: tensor<?x4xf32, affine_map<()[s0, s1] -> (s1 * 2, 4)>>) -> tensor<?x4xf32, affine_map<()[s0, s1] -> (s0 + s1 * 2, 4)>> {
+  // CHECK: kiln.concat %{{.*}}, %{{.*}} axis = 0 : (
+  %0 = kiln.concat %x, %y axis = 0 : (tensor<?x4xf32, affine_map<()[s0, s1] -> (s0, 4)>>, tensor<?x4xf32, affine_map<()[s0, s1] -> (s1 * 2, 4)>>) -> tensor<?x4xf32, affine_map<()[s0, s1] -> (s0 + s1 * 2, 4)>>
+  return %0 : tensor<?x4xf32, affine_map<()[s0, s1] -> (s0 + s1 * 2, 4)>>
+}
+
 // FOLD-LABEL: @single
 func.func @single(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   // FOLD-NEXT: return %arg0

@@ -81,7 +81,8 @@ TEST_F(Extents, ATypeWithoutAMapOfItsRankHasNoExtents) {
 
 TEST_F(Extents, DimsThereAndBack) {
   constexpr ::kiln::Dim dimTokens{"tokens", 1, 64}, dimBatch{"batch", 2, 8};
-  for (const ::kiln::Dim &dim : {::kiln::Dim(7), dimTokens, dimTokens * 12 + 1, dimTokens * dimBatch * 2}) {
+  for (const ::kiln::Dim &dim : {::kiln::Dim(7), dimTokens, dimTokens * 12 + 1, dimTokens * dimBatch * 2,
+                                 dimTokens + dimBatch, dimBatch * 3 + dimTokens * dimBatch - 1}) {
     AffineExpr extent = fromDim(dim, symbols, &context);
     ASSERT_TRUE(extent);
     EXPECT_EQ(toDim(extent, symbols), dim);
@@ -91,7 +92,7 @@ TEST_F(Extents, DimsThereAndBack) {
 
 TEST_F(Extents, WhatNoDimCanSay) {
   EXPECT_FALSE(fromDim(::kiln::Dim("other", 1, 2), symbols, &context));
-  EXPECT_EQ(toDim(batch + tokens, symbols), std::nullopt);
+  EXPECT_EQ(toDim(batch + tokens + batch * tokens, symbols), std::nullopt);
   EXPECT_EQ(toDim(batch * batch * batch, symbols), std::nullopt);
   EXPECT_EQ(toDim(batch * INT64_MAX, symbols), std::nullopt);
   EXPECT_EQ(toDim(getAffineSymbolExpr(2, &context), symbols), std::nullopt);
@@ -99,6 +100,7 @@ TEST_F(Extents, WhatNoDimCanSay) {
 
 TEST_F(Extents, Messages) {
   EXPECT_EQ(describeExtent(batch * tokens * 2 + 1, symbols), "2*batch*tokens+1 5..1025");
+  EXPECT_EQ(describeExtent(tokens + batch, symbols), "batch+tokens 3..72");
   EXPECT_EQ(describeExtent(batch * 2), "s0 * 2");
   EXPECT_EQ(describeExtent(getAffineConstantExpr(3, &context)), "3");
 }

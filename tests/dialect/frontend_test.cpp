@@ -225,7 +225,15 @@ const Case cases[] = {
     {"SymbolOfNoInput", [](Graph &g) { g.nodes[4].shape[0] = Dim("batch", 1, 8); },
      "h.{}: named dimension: in no input or state; expected one that has it, got batch [dim_c9]"},
     {"FactorWithoutSymbol", [](Graph &g) { g.nodes[0].shape[1].factor = 2; },
-     "forward: product of dimensions: unsupported form; expected offset + factor * s0 * s1, got 4 + 2 of 0 symbols "
+     "forward: product of dimensions: unsupported form; expected at most two terms of at most two symbols, got 4 + 2 "
+     "of "
+     "0 symbols [dim_c3]"},
+    {"SecondTermWithoutSymbol", [](Graph &g) { g.nodes[0].shape[0].second = 3; },
+     "forward: product of dimensions: unsupported form; expected at most two terms of at most two symbols, got 0 + 3 "
+     "of "
+     "0 symbols [dim_c3]"},
+    {"SecondTermWithoutFirst", [](Graph &g) { g.nodes[0].shape[1].second = 3; },
+     "forward: product of dimensions: unsupported form; expected at most two terms of at most two symbols, got 4 + 3 "
      "[dim_c3]"},
     {"ExtentBelowOne", [](Graph &g) { g.nodes[4].shape[0].offset = -1; },
      "h.{}: tensor: empty dimension; expected at least 1, got [tokens-1 0..15, 4] [tensor_c1]"},

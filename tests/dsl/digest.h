@@ -40,6 +40,11 @@ constexpr void add(Hash &hash, const kiln::Dim &dim) {
   hash.text(dim.symbols[0].name);
   hash.text(dim.symbols[1].name);
   hash.text(dim.symbols[0].least);
+  if (dim.second != 0) { // hashes of graphs without such sums are unchanged
+    hash.number(dim.second);
+    hash.text(dim.symbols[2].name);
+    hash.text(dim.symbols[3].name);
+  }
 }
 
 constexpr void add(Hash &hash, const kiln::CustomFunction &function) {

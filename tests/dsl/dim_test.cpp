@@ -32,18 +32,31 @@ static_assert(2 * (T + 1) == 2 * T + 2 && (0 * T) == 0 && (0 * T).fixed());
 // The bounds of a decreasing dimension.
 static_assert((600 - T).min() == 88 && (600 - T).max() == 599);
 
-// Expressions that do not have the form offset + factor * s0 * s1.
-static_assert(!Dim::addable(B, T) && !Dim::multipliable(B * T, T) && !Dim::multipliable(T + 1, T));
+// Sums of two symbols: the terms are sorted, and equal ones are one term.
+constexpr Dim S{"source", 1, 9};
+static_assert(B + T == T + B && (B + T).terms() == 2 && (B + T).min() == 2 && (B + T).max() == 520);
+static_assert((B + T) - T == B && (B + T) - B == T && (B + T) - (T + B) == 0 && !(B + T == B + S));
+static_assert(2 * (B + T + 3) == 2 * T + 6 + B + B && (B + 2 * T) + (B - 2 * T) == 2 * B);
+static_assert((B - T).min() == 1 - 512 && (B - T).max() == 7 && (B * T + S).degree() == 2);
+static_assert((B + T) * S == S * T + B * S && (T + 1) * T == T * T + T && (T - 1) * (T + 1) == T * T - 1);
+static_assert((B + T) * (B - T) == B * B - T * T && (B * T + S + 7).term(0) == B * T && (B + T).term(1) == T);
+static_assert((B * T + S + 7).value([](const kiln::Symbol &symbol) { return symbol.max; }) == 8 * 512 + 9 + 7);
+static_assert((2 * T + 4 * B).divisible(2) && (2 * T + 4 * B).divided(2) == T + 2 * B && !(T + 2 * B).divisible(2));
+
+// Expressions of more terms, or of more symbols in a term.
+static_assert(Dim::addable(B, T) && !Dim::addable(B + T, S) && Dim::addable(B + T, S - T));
+static_assert(Dim::multipliable(T + 1, T) && !Dim::multipliable(B * T, T) && !Dim::multipliable(B + T, B + T));
 
 std::string text(const auto &value) { return kiln::Text().put(value).data(); }
 
 // An invalid dimension has its reason, and counts as 1 until a model uses it; the first reason is kept.
 using kiln::Flaw;
-static_assert((B + T).flaw == Flaw::sum && (B + T).fixed() && (B + T) != Dim(1));
-static_assert(((T + 1) * T).flaw == Flaw::product && (B * T * Dim("source", 1, 9) - 1).flaw == Flaw::product);
+static_assert((B + T + S).flaw == Flaw::sum && (B + T + S).fixed() && (B + T + S) != Dim(1));
+static_assert((T * T * T).flaw == Flaw::product && (B * T * S - 1).flaw == Flaw::product);
+static_assert(((B + T) * (S + 1)).flaw == Flaw::product && ((B + T) * (B * T)).flaw == Flaw::product);
 static_assert(Dim("tokens", 0, 4).flaw == Flaw::bounds && Dim("tokens", 5, 4).flaw == Flaw::bounds);
 static_assert(Dim("context", T + 1, 600).flaw == Flaw::least && Dim("context", T, 511).flaw == Flaw::least);
-static_assert(Dim("context", B + T, 600).flaw == Flaw::sum && (2 * (B + T)).flaw == Flaw::sum);
+static_assert(Dim("context", B + T, 600).flaw == Flaw::least && (2 * (B + T + S)).flaw == Flaw::sum);
 // Every number is within 32 bits.
 constexpr std::int64_t most = 2147483647;
 static_assert(Dim(most).flaw == Flaw::none && Dim(-most).flaw == Flaw::none);
@@ -58,7 +71,9 @@ TEST(Dim, Prints) {
   EXPECT_EQ(text(T), "tokens 1..512");
   EXPECT_EQ(text(2 * (B * T) + 1), "2*batch*tokens+1 3..8193");
   EXPECT_EQ(text(600 - T), "-1*tokens+600 88..599");
-  EXPECT_EQ(text(B + T), "batch and tokens");
+  EXPECT_EQ(text(B + T), "batch+tokens 2..520");
+  EXPECT_EQ(text(2 * (B * T) - 3 * S + 1), "2*batch*tokens-3*source+1 -24..8190");
+  EXPECT_EQ(text(B + T + S), "batch and tokens and source");
   EXPECT_EQ(text(Dim("tokens", 5, 4)), "tokens 5..4");
   EXPECT_EQ(text(Dim(most + 1)), "2147483648");
 }

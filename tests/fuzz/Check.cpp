@@ -82,10 +82,12 @@ private:
   /// `stated`: the symbols that an entry's caller determines; null where there is no caller.
   void checkShape(const Extents &shape, const std::map<std::string, Symbol> *stated) {
     for (const Dim &dim : shape) {
-      require(dim.fixed() == !dim.symbols[0].present() && (dim.symbols[0].present() || !dim.symbols[1].present()),
-              "dim_c3");
-      require(std::strcmp(dim.symbols[0].name, dim.symbols[1].name) <= 0 || !dim.symbols[1].present(),
-              "sorted symbols");
+      require(dim.factor != 0 || dim.second == 0, "dim_c4");
+      for (int i = 0; i < Dim::max_terms; ++i) {
+        const Symbol &first = dim.symbols[2 * i], &second = dim.symbols[2 * i + 1];
+        require((i < dim.terms()) == first.present() && (first.present() || !second.present()), "dim_c3");
+        require(std::strcmp(first.name, second.name) <= 0 || !second.present(), "sorted symbols");
+      }
       require(dim.min() >= 1, "tensor_c1");
       for (const Symbol &symbol : dim.symbols)
         if (symbol.present())

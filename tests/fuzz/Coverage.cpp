@@ -287,6 +287,7 @@ private:
       add(dim.offset != 0, "run-time sum");
       add(dim.factor > 1, "run-time multiple");
       add(dim.degree() == 2, "run-time product");
+      add(dim.terms() == 2, "run-time sum of two");
       add(*dim.symbols[0].least != 0, "run-time least");
     }
     if (n.op == Op::reshape && n.shape.size() > operand(n, 0).shape.size())

@@ -11,25 +11,17 @@
 
 namespace kiln::fuzz {
 
-static Dim withSymbol(const Dim &dim, const char *name, const std::function<Dim(const Symbol &)> &replaced) {
-  if (dim.fixed())
-    return dim;
-  Dim product(dim.factor);
-  for (const Symbol &symbol : dim.symbols)
-    if (symbol.present()) {
-      Dim factor;
-      factor.factor = 1;
-      factor.symbols[0] = symbol;
-      product = product * (std::strcmp(symbol.name, name) == 0 ? replaced(symbol) : factor);
-    }
-  return product + Dim(dim.offset);
-}
-
 static Dim named(const Symbol &symbol) {
   Dim dim;
   dim.factor = 1;
   dim.symbols[0] = symbol;
   return dim;
+}
+
+static Dim withSymbol(const Dim &dim, const char *name, const std::function<Dim(const Symbol &)> &replaced) {
+  return substituted(dim, [&](const Symbol &symbol) {
+    return std::strcmp(symbol.name, name) == 0 ? replaced(symbol) : named(symbol);
+  });
 }
 
 /// Replaces a symbol by a number, narrows its bounds, removes its `least`, or replaces 2*T+1 by T.
@@ -85,7 +77,7 @@ std::vector<Edit> cutSymbols(const RandomModel &model) {
         seen.push_back(dim);
   for (const Dim &dim : seen) {
     const Dim plain = named(dim.symbols[0]);
-    for (const Dim &by : {Dim(1), plain})
+    for (const Dim &by : {Dim(1), plain, dim.term(0)})
       edits.push_back(
           [=](RandomModel &m) { replaceExtents(m, [&](const Dim &other) { return other == dim ? by : other; }); });
   }

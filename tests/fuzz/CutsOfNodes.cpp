@@ -215,8 +215,8 @@ std::int64_t costOf(const Graph &graph) {
     for (const Dim &dim : node.shape) {
       cost += 6 + bits(dim.max()) * 4 + (dim.fixed() && dim.offset % 2 != 0 && dim.offset > 1);
       if (!dim.fixed())
-        cost += 10 + 5 * (dim.offset != 0) + 5 * (dim.factor != 1) + 10 * dim.symbols[1].present() +
-                5 * (*dim.symbols[0].least != 0) + bits(dim.symbols[0].min);
+        cost += 10 + 20 * (dim.second != 0) + 5 * (dim.offset != 0) + 5 * (dim.factor != 1) +
+                10 * dim.symbols[1].present() + 5 * (*dim.symbols[0].least != 0) + bits(dim.symbols[0].min);
     }
     const Window &w = a.window;
     for (const Pair &pair : {w.kernel, w.stride, Pair(w.padding.height + 1, w.padding.width + 1), w.dilation})

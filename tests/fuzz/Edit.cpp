@@ -332,7 +332,7 @@ private:
     for (std::size_t i = node.shape.size(); i > 0; --i) {
       const Dim before = node.shape[i - 1];
       const std::int64_t others = constant(node.shape, i - 1);
-      if (others == 0 || count % others != 0 || (!before.fixed() && before.offset != 0))
+      if (others == 0 || count % others != 0 || (!before.fixed() && (before.offset != 0 || before.second != 0)))
         continue;
       Dim &dim = node.shape[i - 1];
       if (dim.fixed())

@@ -187,16 +187,12 @@ bool Generator::similarEntry(const char *name) {
     to = random.between(symbol.min, std::min(symbol.max, symbol.min + 3));
   }
   auto replaced = [&](const Dim &dim) {
-    Dim result(dim.offset);
-    Dim product(dim.factor);
-    for (const Symbol &symbol : dim.symbols)
-      if (symbol.present()) {
-        Dim factor;
-        factor.factor = 1;
-        factor.symbols[0] = symbol;
-        product = product * (factor == from ? to : factor);
-      }
-    return dim.fixed() ? dim : product + result;
+    return substituted(dim, [&](const Symbol &symbol) {
+      Dim factor;
+      factor.factor = 1;
+      factor.symbols[0] = symbol;
+      return factor == from ? to : factor;
+    });
   };
   const std::vector<int> before = b.graph.regions[b.graph.entries.back().region].results;
   b.openCopy(b.graph.entries.back().region, replaced);

@@ -14,10 +14,15 @@ std::string extentName(const Symbol &symbol) { return symbol.name; }
 std::string extentText(const Dim &dim) {
   if (dim.fixed())
     return std::to_string(dim.offset);
-  std::string text = dim.factor == 1 ? "" : std::to_string(dim.factor) + " * ";
-  text += extentName(dim.symbols[0]);
-  if (dim.symbols[1].present())
-    text += " * " + extentName(dim.symbols[1]);
+  std::string text;
+  for (int i = 0; i < dim.terms(); ++i) {
+    const std::int64_t factor = i == 0 ? dim.factor : dim.second;
+    text += i == 0 ? "" : " + ";
+    text += factor == 1 ? "" : std::to_string(factor) + " * ";
+    text += extentName(dim.symbols[2 * i]);
+    if (dim.symbols[2 * i + 1].present())
+      text += " * " + extentName(dim.symbols[2 * i + 1]);
+  }
   if (dim.offset != 0)
     text += (dim.offset > 0 ? " + " : " - ") + std::to_string(std::llabs(dim.offset));
   return text;

@@ -51,22 +51,19 @@ std::vector<std::map<std::string, std::int64_t>> sizesToTry(const Graph &graph, 
 }
 
 std::int64_t valueOf(const Dim &dim, const std::map<std::string, std::int64_t> &extents) {
-  std::int64_t product = dim.factor;
-  for (const Symbol &symbol : dim.symbols)
-    if (symbol.present())
-      product *= extents.at(symbol.name);
-  return dim.offset + product;
+  return dim.value([&](const Symbol &symbol) { return extents.at(symbol.name); });
 }
 
 std::string limitText(const Dim &dim) {
   if (dim.fixed())
     return std::to_string(dim.offset);
-  std::string text = std::to_string(dim.factor);
-  for (const Symbol &symbol : dim.symbols)
-    if (symbol.present())
-      text += std::string("*") + symbol.name;
-  if (dim.factor == 1)
-    text = text.substr(2);
+  auto textOfTerm = [](std::int64_t factor, const Symbol *symbols) {
+    std::string term = factor == 1 ? symbols[0].name : std::to_string(factor) + "*" + symbols[0].name;
+    return symbols[1].present() ? term + "*" + symbols[1].name : term;
+  };
+  std::string text = textOfTerm(dim.factor, dim.symbols);
+  if (dim.second != 0)
+    text += (dim.second > 0 ? "+" : "") + textOfTerm(dim.second, dim.symbols + 2);
   if (dim.offset == 0)
     return text;
   return text + (dim.offset > 0 ? "+" : "") + std::to_string(dim.offset);

@@ -55,7 +55,7 @@ Window Generator::window(const Extents &image, bool isPool) {
     if (i == 1 && isSquare) {
       kernel[1] = kernel[0], stride[1] = stride[0], padding[1] = padding[0], dilation[1] = dilation[0];
     }
-    if (sides[i].factor % stride[i] != 0)
+    if (sides[i].factor % stride[i] != 0 || sides[i].second % stride[i] != 0)
       stride[i] = 1;
     if (least + 2 * padding[i] < dilation[i] * (kernel[i] - 1) + 1)
       dilation[i] = 1;

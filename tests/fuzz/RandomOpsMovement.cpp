@@ -19,8 +19,8 @@ int Generator::reshape(Op) {
     case 0: // merge two neighbours
       if (rank >= 2 && at + 1 < rank && Dim::multipliable(to[at], to[at + 1])) {
         const Dim joined = to[at] * to[at + 1];
-        if (!joined.fixed() && joined.offset != 0)
-          break; // the DSL cannot prove that the number of elements is the same
+        if (!joined.fixed() && (joined.offset != 0 || joined.second != 0))
+          break; // sameCount() does not multiply sums out
         to[at] = joined;
         to.erase(to.begin() + static_cast<std::ptrdiff_t>(at) + 1);
       }
@@ -28,7 +28,7 @@ int Generator::reshape(Op) {
     case 1: // split one dimension
       if (rank > 0 && rank < largest_rank) {
         Dim &dim = to[at];
-        const std::int64_t number = dim.fixed() ? dim.offset : dim.offset == 0 ? dim.factor : 1;
+        const std::int64_t number = dim.fixed() ? dim.offset : dim.offset == 0 && dim.second == 0 ? dim.factor : 1;
         std::vector<int> divisors;
         for (int k = 2; k <= number && k < 40; ++k)
           if (number % k == 0)
@@ -40,7 +40,7 @@ int Generator::reshape(Op) {
             dim = dim.offset / first.offset;
           else
             dim.factor /= first.offset;
-        } else if (!dim.fixed() && dim.degree() == 2 && dim.offset == 0) {
+        } else if (!dim.fixed() && dim.degree() == 2 && dim.offset == 0 && dim.second == 0) {
           Dim second = dim;
           second.symbols[0] = dim.symbols[1];
           second.symbols[1] = Symbol();

@@ -49,7 +49,19 @@ Extents broadcast(const Extents &a, const Extents &b) {
   return result;
 }
 
-/// Extents with an offset, such as T + 1, are not multiplied out: each must have an equal one on the other side.
+Dim substituted(const Dim &dim, const std::function<Dim(const Symbol &)> &by) {
+  Dim sum(dim.offset);
+  for (int i = 0; i < dim.terms(); ++i) {
+    Dim product(i == 0 ? dim.factor : dim.second);
+    for (int k = 2 * i; k < 2 * i + 2; ++k)
+      if (dim.symbols[k].present())
+        product = product * by(dim.symbols[k]);
+    sum = sum + product;
+  }
+  return sum;
+}
+
+/// Sums, such as T + 1, are not multiplied out: each must have an equal one on the other side.
 bool sameCount(const Extents &a, const Extents &b) {
   struct Product {
     std::int64_t factor = 1;
@@ -58,7 +70,7 @@ bool sameCount(const Extents &a, const Extents &b) {
   auto product = [](const Extents &shape) {
     Product result;
     for (const Dim &dim : shape) {
-      if (!dim.fixed() && dim.offset != 0) {
+      if (!dim.fixed() && (dim.offset != 0 || dim.second != 0)) {
         result.sums.push_back(Text().put(dim).data());
         continue;
       }
@@ -76,16 +88,18 @@ bool sameCount(const Extents &a, const Extents &b) {
 }
 
 std::optional<Dim> windowCount(const Dim &extent, int kernel, int stride, int padding, int dilation) {
-  if (kernel < 1 || stride < 1 || dilation < 1 || padding < 0 || extent.factor % stride != 0)
+  if (kernel < 1 || stride < 1 || dilation < 1 || padding < 0 || extent.factor % stride != 0 ||
+      extent.second % stride != 0)
     return {};
   Dim room = extent;
   room.offset += 2 * std::int64_t(padding) - std::int64_t(dilation) * (kernel - 1) - 1;
   if (room.min() < 0)
     return {};
-  // The factor of the symbols is a multiple of the stride, so only the offset is rounded, downwards.
+  // The factors of the symbols are multiples of the stride, so only the offset is rounded, downwards.
   std::int64_t rounded = room.offset >= 0 ? room.offset / stride : -((stride - 1 - room.offset) / stride);
   room.offset = rounded + 1;
   room.factor /= stride;
+  room.second /= stride;
   if (room.fixed())
     return Dim(room.offset);
   return room.min() >= 1 ? std::optional(room) : std::nullopt;

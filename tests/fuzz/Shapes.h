@@ -5,6 +5,7 @@
 // bug in one of them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ std::string textOf(const Type &type);
 bool atLeast(const Dim &a, const Dim &b);
 bool broadcasts(const Extents &a, const Extents &b);
 Extents broadcast(const Extents &a, const Extents &b);
+/// Returns the dimension with another one in the place of each symbol.
+Dim substituted(const Dim &dim, const std::function<Dim(const Symbol &)> &by);
 /// Whether the products of the extents are equal for every value of the named ones, as far as the DSL can prove it.
 bool sameCount(const Extents &a, const Extents &b);
 /// Returns the number of windows along an axis, or nothing if it is not a valid extent.

@@ -40,6 +40,16 @@ TEST(Attention, Cross) {
   }
 }
 
+TEST(Attention, JoinsTwoDynamicDimensions) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, e.rows, 24}), y = random({e.batch, e.others, 24}), both = concat({y, x}, 1);
+    Expected all(attention(both, both, both, 2), tolerance),
+        causal(attention(x, both, both, 3, {.causal = true}), tolerance);
+    runAndCompare(session(), ENTRY(joined), e.batch, e.rows, e.others, Given(x), Given(y), all, causal);
+  }
+}
+
 // With more keys than queries, the last query attends to the last key.
 TEST(Attention, Causal) {
   for (const Extents &e : allExtents()) {

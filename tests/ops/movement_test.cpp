@@ -59,6 +59,20 @@ TEST(Movement, Concat) {
   }
 }
 
+TEST(Movement, JoinsTwoDynamicDimensions) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    const std::int64_t length = e.others + e.rows;
+    Array x = random({e.batch, e.rows, 12}), y = random({e.batch, e.others, 12});
+    Array both = times(concat({y, x}, 1), number(2)), rows = reshaped(both, {e.batch * length, 12});
+    Exactly a(both), b(slice(both, 1, 0, e.others)), c(slice(both, 1, e.others, e.rows)), d(concat({rows, rows}, 0)),
+        f(transpose(both, {1, 0, 2})), g(reshaped(both, {e.batch, length, 2, 6})), h(slice(both, 1, 1, length - 1)),
+        i(concat({x, y, x}, 1));
+    ExpectedIntegers j(generate({length}, [](const Index &at) { return static_cast<double>(at[0]); }));
+    runAndCompare(session(), ENTRY(joined), e.batch, e.rows, e.others, Given(x), Given(y), a, b, c, d, f, g, h, i, j);
+  }
+}
+
 TEST(Movement, Slice) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

@@ -11,6 +11,11 @@ struct Attention : kiln::Model {
   }
   /// Other keys, and values of another width.
   constexpr auto cross(Rows<T, 24> q, Rows<S, 24> k, Rows<S, 14> v) const { return kiln::attention<2>(q, k, v); }
+  /// One sequence of two dynamic parts, by itself and as the keys of one part.
+  constexpr auto joined(Rows<T, 24> x, Rows<S, 24> y) const {
+    auto both = kiln::concat<1>(y, x);
+    return kiln::outputs(kiln::attention<2>(both, both, both), kiln::attention<3>(x, both, both, kiln::causal));
+  }
   constexpr auto causal(Rows<T, 24> q, Rows<T, 24> k, Rows<T, 24> v, Rows<T + kiln::Dim(5), 24> longer) const {
     return kiln::outputs(kiln::attention<2>(q, k, v, kiln::causal),
                          kiln::attention<2>(q, longer, longer, kiln::causal));
@@ -129,30 +134,20 @@ struct Attention : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("self", &Attention::self),
-                      kiln::entry("cross", &Attention::cross),
-                      kiln::entry("causal", &Attention::causal),
-                      kiln::entry("windows", &Attention::windows),
-                      kiln::entry("caps", &Attention::caps),
-                      kiln::entry("sinks", &Attention::sinks),
-                      kiln::entry("sink_of_one", &Attention::sink_of_one),
-                      kiln::entry("masks", &Attention::masks),
-                      kiln::entry("head_masks", &Attention::head_masks),
-                      kiln::entry("context", &Attention::context),
-                      kiln::entry("window_of_all", &Attention::window_of_all),
-                      kiln::entry("padded", &Attention::padded),
-                      kiln::entry("scaled", &Attention::scaled),
-                      kiln::entry("together", &Attention::together),
-                      kiln::entry("ranks", &Attention::ranks),
-                      kiln::entry("wide", &Attention::wide),
-                      kiln::entry("distances", &Attention::distances),
-                      kiln::entry("documents", &Attention::documents),
-                      kiln::entry("grouped", &Attention::grouped),
-                      kiln::entry("scores", &Attention::scores),
-                      kiln::entry("weights", &Attention::weights),
-                      kiln::entry("seen", &Attention::seen),
-                      kiln::entry("rotary", &Attention::rotary),
-                      kiln::entry("by_hand", &Attention::by_hand)};
+    return std::tuple{
+        kiln::entry("self", &Attention::self),           kiln::entry("cross", &Attention::cross),
+        kiln::entry("joined", &Attention::joined),       kiln::entry("causal", &Attention::causal),
+        kiln::entry("windows", &Attention::windows),     kiln::entry("caps", &Attention::caps),
+        kiln::entry("sinks", &Attention::sinks),         kiln::entry("sink_of_one", &Attention::sink_of_one),
+        kiln::entry("masks", &Attention::masks),         kiln::entry("head_masks", &Attention::head_masks),
+        kiln::entry("context", &Attention::context),     kiln::entry("window_of_all", &Attention::window_of_all),
+        kiln::entry("padded", &Attention::padded),       kiln::entry("scaled", &Attention::scaled),
+        kiln::entry("together", &Attention::together),   kiln::entry("ranks", &Attention::ranks),
+        kiln::entry("wide", &Attention::wide),           kiln::entry("distances", &Attention::distances),
+        kiln::entry("documents", &Attention::documents), kiln::entry("grouped", &Attention::grouped),
+        kiln::entry("scores", &Attention::scores),       kiln::entry("weights", &Attention::weights),
+        kiln::entry("seen", &Attention::seen),           kiln::entry("rotary", &Attention::rotary),
+        kiln::entry("by_hand", &Attention::by_hand)};
   }
 };
 

@@ -22,6 +22,14 @@ struct Movement : kiln::Model {
     return kiln::outputs(kiln::concat<0>(x, pair), kiln::concat<1>(five, x), kiln::concat<-1>(x, seven, x),
                          kiln::concat<1>(x, x));
   }
+  /// Two dynamic dimensions along one axis: joined, taken apart, and as rows.
+  constexpr auto joined(X x, kiln::Tensor<kiln::f32, B, S, 12> y) const {
+    auto both = kiln::concat<1>(y, x) * 2.0;
+    auto rows = kiln::reshape<B * S + B * T, 12>(both);
+    return kiln::outputs(both, kiln::slice<1, 0, S>(both), kiln::last<1, T>(both), kiln::concat<0>(rows, rows),
+                         kiln::transpose<1, 0, 2>(both), kiln::reshape<B, S + T, 2, 6>(rows),
+                         kiln::slice<1, 1, S + T - 1>(both), kiln::concat<1>(x, y, x), kiln::positions<1>(both));
+  }
   constexpr auto slice(X x, kiln::Tensor<kiln::f32, T + kiln::Dim(4), 12> longer,
                        kiln::Tensor<kiln::f32, 3, 5, 12> fixed) const {
     return kiln::outputs(kiln::slice<0, 0, 1>(x), kiln::slice<2, 5, 7>(x), kiln::slice<0, 3, T>(longer),
@@ -60,12 +68,19 @@ struct Movement : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("reshape", &Movement::reshape),     kiln::entry("transpose", &Movement::transpose),
-                      kiln::entry("heads", &Movement::heads),         kiln::entry("concat", &Movement::concat),
-                      kiln::entry("slice", &Movement::slice),         kiln::entry("last", &Movement::last),
-                      kiln::entry("windows", &Movement::windows),     kiln::entry("gather", &Movement::gather),
-                      kiln::entry("pick", &Movement::pick),           kiln::entry("integers", &Movement::integers),
-                      kiln::entry("embedding", &Movement::embedding), kiln::entry("sinusoidal", &Movement::sinusoidal)};
+    return std::tuple{kiln::entry("reshape", &Movement::reshape),
+                      kiln::entry("transpose", &Movement::transpose),
+                      kiln::entry("heads", &Movement::heads),
+                      kiln::entry("concat", &Movement::concat),
+                      kiln::entry("joined", &Movement::joined),
+                      kiln::entry("slice", &Movement::slice),
+                      kiln::entry("last", &Movement::last),
+                      kiln::entry("windows", &Movement::windows),
+                      kiln::entry("gather", &Movement::gather),
+                      kiln::entry("pick", &Movement::pick),
+                      kiln::entry("integers", &Movement::integers),
+                      kiln::entry("embedding", &Movement::embedding),
+                      kiln::entry("sinusoidal", &Movement::sinusoidal)};
   }
 };
 

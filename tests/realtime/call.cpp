@@ -47,10 +47,9 @@ void Call::drawSequences(int64_t span, Random &random) {
 }
 
 int64_t Call::valueOf(const kiln_extent_t &extent) const {
-  int64_t value = extent.factor;
-  for (int32_t symbol : extent.symbol)
-    value *= symbol < 0 ? 1 : extents[static_cast<size_t>(symbol)];
-  return extent.offset + value;
+  auto valueOf = [&](int32_t symbol) { return symbol < 0 ? 1 : extents[static_cast<size_t>(symbol)]; };
+  return extent.offset + extent.factor * valueOf(extent.symbol[0]) * valueOf(extent.symbol[1]) +
+         extent.second * valueOf(extent.symbol[2]) * valueOf(extent.symbol[3]);
 }
 
 Call::Tensor Call::draw(const kiln_argument_t &argument, Random &random) const {

@@ -15,7 +15,7 @@ constexpr kiln_argument_t tensor(const char *name, bool isOutput) {
   kiln_argument_t made{};
   made.name = name;
   made.rank = 1;
-  made.extents[0] = {4, 0, {-1, -1}};
+  made.extents[0] = {4, 0, 0, {-1, -1, -1, -1}};
   made.is_output = isOutput;
   return made;
 }

@@ -41,8 +41,8 @@ int runForward(const kiln_frame_t *frame) {
 
 int runBroken(const kiln_frame_t *) { return 7; }
 
-constexpr kiln_extent_t fixedExtent(int64_t extent) { return {extent, 0, {-1, -1}}; }
-constexpr kiln_extent_t TokenExtent = {0, 1, {0, -1}};
+constexpr kiln_extent_t fixedExtent(int64_t extent) { return {extent, 0, 0, {-1, -1, -1, -1}}; }
+constexpr kiln_extent_t TokenExtent = {0, 1, 0, {0, -1, -1, -1}};
 const kiln_symbol_t Symbols[] = {{"tokens", 1, CudaMaxTokens, 0, 0}};
 const kiln_argument_t Arguments[] = {
     {"ids", KILN_I32, 1, {TokenExtent}, 0, 1, 0, fixedExtent(CudaRows)},

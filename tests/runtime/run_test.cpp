@@ -207,11 +207,18 @@ TEST(Run, RefusalsHaveWordsAndTouchNoOutput) {
 // Index checks cover the product of two extents, and a limit may depend on an extent: lengths of at most `tokens`.
 TEST(Run, IndexLimitsMayDependOnExtents) {
   const kiln_symbol_t symbols[] = {{"batch", 1, 8, 0, 0}, {"tokens", 1, 8, 0, 0}};
-  const kiln_extent_t none = {0, 0, {-1, -1}};
+  const kiln_extent_t none = {0, 0, 0, {-1, -1, -1, -1}};
   const kiln_argument_t arguments[] = {
-      {"ids", KILN_I32, 2, {{0, 1, {0, -1}}, {1, 2, {1, -1}}}, 0, 1, -1, {3, 0, {-1, -1}}},
-      {"lengths", KILN_I32, 1, {{0, 1, {0, -1}}}, 0, 1, 1, {1, 1, {1, -1}}},
-      {"pairs", KILN_I32, 1, {{0, 1, {0, 1}}}, 0, 0, 0, none}};
+      {"ids",
+       KILN_I32,
+       2,
+       {{0, 1, 0, {0, -1, -1, -1}}, {1, 2, 0, {1, -1, -1, -1}}},
+       0,
+       1,
+       -1,
+       {3, 0, 0, {-1, -1, -1, -1}}},
+      {"lengths", KILN_I32, 1, {{0, 1, 0, {0, -1, -1, -1}}}, 0, 1, 1, {1, 1, 0, {1, -1, -1, -1}}},
+      {"pairs", KILN_I32, 1, {{0, 1, 0, {0, 1, -1, -1}}}, 0, 0, 0, none}};
   BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0, 0);
   body.Entry = entryOf("forward", symbols, arguments, 2, 3);
   GuardedMemory arena(body.arenaBytes(1));
@@ -228,6 +235,16 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
   lengths[1] = 4;
   EXPECT_EQ(kiln_run(body.Model, &call, 0, extents, given), KILN_INDEX_OUT_OF_RANGE);
   EXPECT_STREQ(error.message, "forward: \"lengths\" out of range; expected [1, 3], got 4 at element 1");
+}
+
+// An extent is a number plus a multiple of one or two dynamic dimensions, or the sum of two of these.
+TEST(Run, ExtentsAreSumsOfProducts) {
+  const int64_t extents[] = {2, 3, 5};
+  auto valueOf = [&](const kiln_extent_t &extent) { return kiln_extent_value(&extent, extents); };
+  EXPECT_EQ(valueOf({7, 0, 0, {-1, -1, -1, -1}}), 7);
+  EXPECT_EQ(valueOf({-1, 4, 0, {1, -1, -1, -1}}), 11);
+  EXPECT_EQ(valueOf({1, 10, 100, {0, -1, 2, -1}}), 521);
+  EXPECT_EQ(valueOf({0, 1, -2, {0, 1, 1, 2}}), 6 - 30);
 }
 
 // A dynamic dimension may have another one as its lower bound, which is declared before or after it.

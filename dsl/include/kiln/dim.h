@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dimensions as types: a Dim is a fixed number, or a polynomial offset + factor * s0 * s1 of symbolic dimensions. It is
-// a structural type, so it serves as a template argument, and two Dims are equal exactly when their members are. A
-// Shape is a list of them.
+// Dimensions as types: a Dim is a fixed number, or a number plus one or two terms, each a multiple of one or two
+// symbolic dimensions. It is a structural type, so it serves as a template argument, and two Dims are equal exactly
+// when their members are. A Shape is a list of them.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,25 @@ struct Symbol {
 
   constexpr bool present() const { return name[0] != 0; }
   constexpr bool operator==(const Symbol &other) const {
-    return min == other.min && max == other.max && detail::are_equal(name, other.name) &&
-           detail::are_equal(least, other.least);
+    return min == other.min && max == other.max && compare(name, other.name) == 0 && compare(least, other.least) == 0;
+  }
+  /// Returns a number below, equal to or above 0, as this symbol comes before, is, or comes after the other one.
+  constexpr int compare(const Symbol &other) const {
+    if (const int order = compare(name, other.name); order != 0)
+      return order;
+    if (min != other.min || max != other.max)
+      return min < other.min || (min == other.min && max < other.max) ? -1 : 1;
+    return compare(least, other.least);
+  }
+
+private:
+  static constexpr int compare(const char (&a)[capacity], const char (&b)[capacity]) {
+    for (std::size_t i = 0; i < capacity; ++i)
+      if (a[i] != b[i])
+        return a[i] < b[i] ? -1 : 1;
+      else if (a[i] == 0)
+        break;
+    return 0;
   }
 };
 
@@ -51,11 +68,14 @@ constexpr const char *rule_of(Flaw flaw) {
   return texts[static_cast<int>(flaw)];
 }
 
+/// offset + factor * symbols[0] * symbols[1] + second * symbols[2] * symbols[3].
 struct Dim {
+  static constexpr int max_terms = 2;
+
   std::int64_t offset = 0;
-  std::int64_t factor = 0; // 0 for a fixed extent
-  Symbol symbols[2]{};     // sorted by name; absent ones last, counted as 1
-  Flaw flaw = Flaw::none;  // if set, the symbols are those of the operands
+  std::int64_t factor = 0, second = 0; // of the terms, which are sorted; 0 for absent ones, which are last
+  Symbol symbols[2 * max_terms]{};     // two of each term, sorted; absent ones last, counted as 1
+  Flaw flaw = Flaw::none;              // if set, the symbols are those of the operands
 
   /// The largest dimension, since kernels index with 32 bits.
   static constexpr std::int64_t largest = 2147483647;
@@ -94,16 +114,40 @@ struct Dim {
   }
 
   constexpr bool fixed() const { return factor == 0; }
-  constexpr std::int64_t min() const { return offset + factor * (factor < 0 ? at(&Symbol::max) : at(&Symbol::min)); }
-  constexpr std::int64_t max() const { return offset + factor * (factor < 0 ? at(&Symbol::min) : at(&Symbol::max)); }
-  constexpr int degree() const { return symbols[0].present() + symbols[1].present(); }
+  constexpr std::int64_t min() const {
+    return offset + bound(0, &Symbol::min, &Symbol::max) + bound(1, &Symbol::min, &Symbol::max);
+  }
+  constexpr std::int64_t max() const {
+    return offset + bound(0, &Symbol::max, &Symbol::min) + bound(1, &Symbol::max, &Symbol::min);
+  }
+  constexpr int terms() const { return (factor != 0) + (second != 0); }
+  /// Returns the largest number of symbols in a term.
+  constexpr int degree() const { return degree(0) > degree(1) ? degree(0) : degree(1); }
   constexpr bool operator==(const Dim &other) const {
-    return offset == other.offset && factor == other.factor && flaw == other.flaw &&
+    return offset == other.offset && factor == other.factor && second == other.second && flaw == other.flaw &&
            detail::are_equal(symbols, other.symbols);
   }
 
+  /// Returns a term without the offset and the other term.
+  constexpr Dim term(int number) const {
+    Dim result;
+    result.put(0, factor_of(number), symbols + 2 * number);
+    return result;
+  }
+  /// Returns the value, given a function from symbols to their values.
+  template <class Values> constexpr std::int64_t value(const Values &value_of) const {
+    std::int64_t sum = offset;
+    for (int i = 0; i < terms(); ++i) {
+      std::int64_t product = factor_of(i);
+      for (int k = 0; k < degree(i); ++k)
+        product *= value_of(symbols[2 * i + k]);
+      sum += product;
+    }
+    return sum;
+  }
+
   /// Whether the dimension is a single symbol with nothing added or multiplied.
-  constexpr bool named() const { return offset == 0 && factor == 1 && degree() == 1; }
+  constexpr bool named() const { return offset == 0 && factor == 1 && second == 0 && degree() == 1; }
   /// Whether the dimension was declared to be at least `other`, which is a named dimension, too.
   constexpr bool declared_at_least(const Dim &other) const {
     if (!named() || !other.named())
@@ -114,53 +158,84 @@ struct Dim {
     return true;
   }
 
-  /// Whether the sum, or the product, of two dimensions has the form offset + factor * s0 * s1.
-  static constexpr bool addable(const Dim &a, const Dim &b) { return a.fixed() || b.fixed() || a.same_symbols(b); }
+  /// Whether the sum, or the product, of two dimensions has at most two terms of at most two symbols.
+  static constexpr bool addable(const Dim &a, const Dim &b) {
+    return a.fixed() || b.fixed() || (a + b).flaw != Flaw::sum;
+  }
   static constexpr bool multipliable(const Dim &a, const Dim &b) {
-    return a.fixed() || b.fixed() || (a.offset == 0 && b.offset == 0 && a.degree() + b.degree() <= 2);
+    return a.fixed() || b.fixed() || (a * b).flaw != Flaw::product;
+  }
+  /// Whether both factors, the offset and thus every value are multiples of `number`.
+  constexpr bool divisible(std::int64_t number) const {
+    return number >= 1 && offset % number == 0 && factor % number == 0 && second % number == 0;
+  }
+  /// Returns the quotient; the dimension must be divisible.
+  constexpr Dim divided(std::int64_t number) const {
+    Dim result = *this;
+    result.offset /= number;
+    result.factor /= number;
+    result.second /= number;
+    return result;
   }
 
   friend constexpr Dim operator+(const Dim &a, const Dim &b) {
-    if (!addable(a, b))
-      return flawed(Flaw::sum, a, b);
-    Dim sum = a.fixed() ? b : a;
+    if (a.fixed() || b.fixed()) {
+      Dim sum = a.fixed() ? b : a;
+      sum.offset = a.offset + b.offset;
+      return sum.checked(a, b);
+    }
+    Dim sum;
     sum.offset = a.offset + b.offset;
-    sum.factor = a.factor + b.factor;
+    int count = 0;
+    for (int i = 0, j = 0; i < a.terms() || j < b.terms();) {
+      const int order = i == a.terms() ? 1 : j == b.terms() ? -1 : compare(a.symbols + 2 * i, b.symbols + 2 * j);
+      const std::int64_t both = (order <= 0 ? a.factor_of(i) : 0) + (order >= 0 ? b.factor_of(j) : 0);
+      if (both != 0 && count == max_terms)
+        return flawed(Flaw::sum, a, b);
+      if (both != 0)
+        sum.put(count++, both, order <= 0 ? a.symbols + 2 * i : b.symbols + 2 * j);
+      i += order <= 0;
+      j += order >= 0;
+    }
     return sum.checked(a, b);
   }
   friend constexpr Dim operator-(const Dim &a, const Dim &b) { return a + b * Dim(-1); }
   friend constexpr Dim operator*(const Dim &a, const Dim &b) {
-    if (!multipliable(a, b))
-      return flawed(Flaw::product, a, b);
     if (a.fixed() || b.fixed()) {
       Dim product = a.fixed() ? b : a;
-      std::int64_t by = a.fixed() ? a.offset : b.offset;
+      const std::int64_t by = a.fixed() ? a.offset : b.offset;
       product.offset *= by;
       product.factor *= by;
+      product.second *= by;
       return product.checked(a, b);
     }
-    Dim product = a;
-    product.factor *= b.factor;
-    bool swap = follows(a.symbols[0], b.symbols[0]);
-    product.symbols[0] = swap ? b.symbols[0] : a.symbols[0];
-    product.symbols[1] = swap ? a.symbols[0] : b.symbols[0];
-    return product.checked(a, b);
+    Dim product = b * Dim(a.offset) + (a - Dim(a.offset)) * Dim(b.offset);
+    for (int i = 0; i < a.terms(); ++i)
+      for (int j = 0; j < b.terms(); ++j)
+        product = product + of_terms(a, i, b, j);
+    if (product.flaw == Flaw::none)
+      return product;
+    return flawed(product.flaw == Flaw::size ? Flaw::size : Flaw::product, a, b);
   }
 
 private:
   constexpr void become(Flaw what) {
     flaw = what;
     offset = 1;
-    factor = 0;
+    factor = second = 0;
   }
   /// The invalid result of two dimensions without a valid sum or product.
   static constexpr Dim flawed(Flaw what, const Dim &a, const Dim &b) {
     Dim result = a.flaw != Flaw::none ? a : b;
-    if (a.flaw == Flaw::none && b.flaw == Flaw::none) {
-      result.symbols[0] = a.symbols[0];
-      result.symbols[1] = b.symbols[0];
-      result.become(what);
-    }
+    if (a.flaw != Flaw::none || b.flaw != Flaw::none)
+      return result;
+    result = Dim();
+    int count = 0;
+    for (const Dim *operand : {&a, &b})
+      for (const Symbol &symbol : operand->symbols)
+        if (symbol.present() && count < 2 * max_terms)
+          result.symbols[count++] = symbol;
+    result.become(what);
     return result;
   }
   /// Returns the result of an operation on a and b if all of its values fit into 32 bits, otherwise an invalid Dim.
@@ -170,25 +245,46 @@ private:
     if (fixed())
       return offset;
     auto within = [](std::int64_t number) { return number >= -largest && number <= largest; };
-    const std::int64_t most = at(&Symbol::max);
-    const bool fits = within(offset) && within(factor) && within(most) && within(factor * most);
+    bool fits = within(offset);
+    for (int i = 0; i < terms(); ++i)
+      fits = fits && within(factor_of(i)) && within(at(i, &Symbol::max)) && within(factor_of(i) * at(i, &Symbol::max));
     return fits && within(min()) && within(max()) ? *this : flawed(Flaw::size, a, b);
   }
-  constexpr std::int64_t at(std::int64_t Symbol::*bound) const {
+  constexpr std::int64_t factor_of(int number) const { return number == 0 ? factor : second; }
+  constexpr int degree(int number) const { return symbols[2 * number].present() + symbols[2 * number + 1].present(); }
+  /// Returns a term where its symbols have these bounds.
+  constexpr std::int64_t at(int number, std::int64_t Symbol::*bound) const {
     std::int64_t product = 1;
-    for (const Symbol &symbol : symbols)
-      if (symbol.present())
-        product *= symbol.*bound;
+    for (int k = 0; k < degree(number); ++k)
+      product *= symbols[2 * number + k].*bound;
     return product;
   }
-  constexpr bool same_symbols(const Dim &other) const {
-    return symbols[0] == other.symbols[0] && symbols[1] == other.symbols[1];
+  constexpr std::int64_t bound(int number, std::int64_t Symbol::*positive, std::int64_t Symbol::*negative) const {
+    const std::int64_t by = factor_of(number);
+    return by == 0 ? 0 : by * at(number, by > 0 ? positive : negative);
   }
-  static constexpr bool follows(const Symbol &a, const Symbol &b) {
-    for (std::size_t i = 0; i < Symbol::capacity; ++i)
-      if (a.name[i] != b.name[i])
-        return a.name[i] > b.name[i];
-    return false;
+  /// Sets a term. Absent symbols are not assigned, see Symbol::least.
+  constexpr void put(int number, std::int64_t by, const Symbol *of) {
+    (number == 0 ? factor : second) = by;
+    for (int k = 0; k < 2; ++k)
+      if (of[k].present())
+        symbols[2 * number + k] = of[k];
+  }
+  /// Returns the product of two terms.
+  static constexpr Dim of_terms(const Dim &a, int i, const Dim &b, int j) {
+    if (a.degree(i) + b.degree(j) > 2)
+      return flawed(Flaw::product, a, b);
+    const Symbol &x = a.symbols[2 * i], &y = b.symbols[2 * j];
+    const bool swap = x.compare(y) > 0;
+    const Symbol both[2] = {swap ? y : x, swap ? x : y};
+    Dim product;
+    product.put(0, a.factor_of(i) * b.factor_of(j), both);
+    return product.checked(a, b);
+  }
+  /// Compares the two symbols of terms.
+  static constexpr int compare(const Symbol *a, const Symbol *b) {
+    const int order = a[0].compare(b[0]);
+    return order != 0 ? order : a[1].compare(b[1]);
   }
 };
 

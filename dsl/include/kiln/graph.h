@@ -175,8 +175,9 @@ private:
   static constexpr bool has_symbol(const std::vector<TensorType> &tensors, const Symbol &symbol) {
     for (const TensorType &tensor : tensors)
       for (const Dim &extent : tensor.shape)
-        if (extent.symbols[0] == symbol || extent.symbols[1] == symbol)
-          return true;
+        for (const Symbol &other : extent.symbols)
+          if (other == symbol)
+            return true;
     return false;
   }
 };

@@ -21,14 +21,20 @@ struct Pool2dOptions {
 
 namespace detail {
 
+/// Whether the dynamic part of an extent is a multiple of a stride.
+constexpr bool is_strided(const Dim &extent, int stride) {
+  return extent.factor % stride == 0 && extent.second % stride == 0;
+}
+
 /// floor((extent + 2 padding - dilation (kernel - 1) - 1) / stride) + 1: the number of windows along an axis.
 constexpr Dim window_count(const Dim &extent, int kernel, int stride, int padding, int dilation) {
-  if (stride < 1 || extent.factor % stride != 0)
+  if (stride < 1 || !is_strided(extent, stride))
     return Dim(1);
   std::int64_t last = extent.offset + std::int64_t{2} * padding - std::int64_t(dilation) * (kernel - 1) - 1;
   Dim count = extent;
   count.offset = (last >= 0 ? last / stride : -((stride - 1 - last) / stride)) + 1;
   count.factor = extent.factor / stride;
+  count.second = extent.second / stride;
   return count.fixed() ? Dim(count.offset) : count;
 }
 constexpr Dim window_rows(const Dim &extent, const Window &w) {
@@ -69,9 +75,9 @@ template <Window W, tensor X> constexpr void check_window(const X &x) {
     return;
   }
   constexpr Dim height = last(X::shape, 3), width = last(X::shape, 2);
-  if (height.factor % W.stride.height != 0)
+  if (!is_strided(height, W.stride.height))
     x.tracer->fail(rules::window_c3, height, Text().put("a multiple of ").put(W.stride.height).data());
-  if (width.factor % W.stride.width != 0)
+  if (!is_strided(width, W.stride.width))
     x.tracer->fail(rules::window_c3, width, Text().put("a multiple of ").put(W.stride.width).data());
   if (window_rows(height, W).min() < 1 || window_columns(width, W).min() < 1)
     x.tracer->fail(rules::window_c2, typed(x).data());

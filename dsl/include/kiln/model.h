@@ -417,11 +417,7 @@ private:
     return product;
   }
   constexpr std::int64_t value(const Dim &dim) const {
-    std::int64_t product = dim.factor;
-    for (const Symbol &symbol : dim.symbols)
-      if (symbol.present())
-        product *= value(symbol);
-    return dim.offset + product;
+    return dim.value([&](const Symbol &symbol) { return value(symbol); });
   }
   constexpr std::int64_t value(const Symbol &symbol) const {
     for (const Extent &extent : extents)

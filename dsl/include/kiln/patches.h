@@ -11,15 +11,6 @@ namespace kiln {
 
 namespace detail {
 
-constexpr bool divides(std::int64_t by, const Dim &extent) {
-  return by >= 1 && extent.offset % by == 0 && extent.factor % by == 0;
-}
-constexpr Dim divided(Dim extent, std::int64_t by) {
-  extent.offset /= by;
-  extent.factor /= by;
-  return extent;
-}
-
 /// Permutes the axes from `First` on: result axis First + i is axis First + Order[i].
 template <int First, int... Order, tensor X> constexpr auto transposed_from(const X &x, Site site) {
   return [&]<int... Outer>(std::integer_sequence<int, Outer...>) {
@@ -39,10 +30,10 @@ template <std::size_t R, std::size_t N> constexpr auto image_shape(const Shape<R
 
 template <int Factor, tensor X> constexpr bool is_shuffled() {
   return X::rank >= 3 && Factor >= 1 && Factor < 32768 && last(X::shape).fixed() &&
-         divides(std::int64_t{Factor} * Factor, last(X::shape));
+         last(X::shape).divisible(std::int64_t{Factor} * Factor);
 }
 template <int Factor, tensor X> constexpr bool is_unshuffled() {
-  return X::rank >= 3 && Factor < 32768 && divides(Factor, last(X::shape, 3)) && divides(Factor, last(X::shape, 2));
+  return X::rank >= 3 && Factor < 32768 && last(X::shape, 3).divisible(Factor) && last(X::shape, 2).divisible(Factor);
 }
 
 } // namespace detail
@@ -72,9 +63,8 @@ template <int Factor, tensor X> constexpr auto pixel_unshuffle(const X &x, Site 
     x.tracer->fail(rules::pixel_unshuffle_c1, detail::typed(x).data(), Text().put("multiples of ").put(Factor).data());
     return x;
   } else {
-    constexpr Dim height = detail::divided(detail::last(X::shape, 3), Factor),
-                  width = detail::divided(detail::last(X::shape, 2), Factor), channels = detail::last(X::shape),
-                  factor = Factor;
+    constexpr Dim height = detail::last(X::shape, 3).divided(Factor), width = detail::last(X::shape, 2).divided(Factor),
+                  channels = detail::last(X::shape), factor = Factor;
     constexpr auto parts = detail::image_shape(X::shape, {height, factor, width, factor, channels});
     constexpr auto image = detail::image_shape(X::shape, {height, width, channels * factor * factor});
     auto moved = detail::transposed_from<X::rank - 3, 0, 2, 4, 1, 3>(detail::viewed<parts>(x), site);
@@ -156,7 +146,7 @@ constexpr auto fold(const X &x, Site site = Site::here()) {
   constexpr Dim rows = detail::window_rows(Height, window), columns = detail::window_columns(Width, window);
   x.tracer->borrow(image);
   detail::check_window<window>(Image(x.tracer, x.node));
-  if constexpr (X::rank < 2 || !detail::last(X::shape).fixed() || !detail::divides(area, detail::last(X::shape)) ||
+  if constexpr (X::rank < 2 || !detail::last(X::shape).fixed() || !detail::last(X::shape).divisible(area) ||
                 !(detail::last(X::shape, 2) == rows * columns)) {
     x.tracer->fail(rules::fold_c1, detail::typed(x).data(),
                    Text().put(rows * columns).put(" windows of C * ").put(area).data());

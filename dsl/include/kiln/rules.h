@@ -28,9 +28,8 @@ constexpr bool states_expected(const char *rule) {
 inline constexpr const char *dim_c1 = "dimension: name too short or too long; expected 1 to 23 characters [dim_c1]";
 inline constexpr const char *dim_c2 = "dimension: bounds out of order; expected 1 <= min <= max [dim_c2]";
 inline constexpr const char *dim_c3 =
-    "product of dimensions: unsupported form; expected offset + factor * s0 * s1 [dim_c3]";
-inline constexpr const char *dim_c4 =
-    "sum of dimensions: unsupported form; expected offset + factor * s0 * s1 [dim_c4]";
+    "product of dimensions: unsupported form; expected at most two terms of at most two symbols [dim_c3]";
+inline constexpr const char *dim_c4 = "sum of dimensions: unsupported form; expected at most two terms [dim_c4]";
 inline constexpr const char *dim_c5 = "dimension: other bounds than before [dim_c5]";
 inline constexpr const char *dim_c6 =
     "dimension: invalid least value; expected a named dimension within its bounds [dim_c6]";
@@ -284,7 +283,7 @@ inline constexpr const char *concat_c1 = "concat: different element types or ran
 inline constexpr const char *concat_c2 = "concat: different dimensions on other axes; expected equal ones [concat_c2]";
 inline constexpr const char *concat_c3 = "concat: axis out of range; expected one within the rank [concat_c3]";
 inline constexpr const char *concat_c4 =
-    "concat: dimensions of the axis have no sum; expected offset + factor * s0 * s1 [concat_c4]";
+    "concat: dimensions of the axis have no sum; expected at most two terms [concat_c4]";
 inline constexpr const char *slice_c1 = "slice: axis out of range; expected one within the rank [slice_c1]";
 inline constexpr const char *slice_c2 = "slice: range outside the operand's dimension [slice_c2]";
 inline constexpr const char *last_c1 = "last: axis out of range; expected one within the rank [last_c1]";

@@ -152,9 +152,9 @@ constexpr std::int64_t greatest_divisor(std::int64_t a, std::int64_t b) {
   return a < 0 ? -a : a;
 }
 
-/// The canonical form of a number of elements as a product: a constant, symbols, and sums offset + factor * s0 * s1
-/// whose coefficients have no common divisor. A sum that is a difference of squares, T * T - 4, is split into its two
-/// factors.
+/// The canonical form of a number of elements as a product: a constant, symbols, and sums whose coefficients have no
+/// common divisor and whose terms have no common symbol. A sum that is quadratic in one symbol, T * T - 4, is split
+/// into its two factors if they exist.
 template <std::size_t Rank> struct Factors {
   std::uint64_t constant = 1; // may wrap for an invalid shape
   Symbol symbols[2 * Rank + 1];
@@ -163,49 +163,97 @@ template <std::size_t Rank> struct Factors {
 
   constexpr explicit Factors(const Shape<Rank> &shape) {
     for (const Dim &dim : shape)
-      if (dim.fixed() || dim.offset == 0)
-        multiply(dim);
+      if (dim.fixed())
+        constant *= static_cast<std::uint64_t>(dim.offset);
       else
-        multiply_sum(dim);
+        multiply_symbols(without_constant(dim));
   }
 
 private:
-  constexpr void multiply(const Dim &dim) {
-    constant *= static_cast<std::uint64_t>(dim.fixed() ? dim.offset : dim.factor);
-    for (const Symbol &symbol : dim.symbols)
-      if (symbol.present())
-        symbols[symbol_count++] = symbol;
-  }
-  constexpr void multiply_sum(Dim dim) {
-    const std::int64_t common = greatest_divisor(dim.offset, dim.factor) * (dim.factor < 0 ? -1 : 1);
+  /// Returns the sum divided by its constant factor, with a positive last term.
+  constexpr Dim without_constant(const Dim &dim) {
+    std::int64_t common = greatest_divisor(greatest_divisor(dim.offset, dim.factor), dim.second);
+    common *= (dim.second != 0 ? dim.second : dim.factor) < 0 ? -1 : 1;
     constant *= static_cast<std::uint64_t>(common);
-    dim.offset /= common;
-    dim.factor /= common;
-    const std::int64_t one = root(-dim.offset), other = root(dim.factor);
-    const bool is_square = dim.symbols[1].present() && dim.symbols[0] == dim.symbols[1];
-    if (!is_square || one == 0 || other == 0) {
+    Dim result = dim;
+    result.offset /= common;
+    result.factor /= common;
+    result.second /= common;
+    return result;
+  }
+  constexpr void multiply_symbols(const Dim &dim) {
+    if (dim.offset != 0) {
+      multiply_sum(dim);
+      return;
+    }
+    for (int i = 0; i < 2; ++i) {
+      const Symbol &symbol = dim.symbols[i];
+      if (symbol.present() && (dim.second == 0 || symbol == dim.symbols[2] || symbol == dim.symbols[3])) {
+        symbols[symbol_count++] = symbol;
+        if (dim.second != 0) {
+          multiply_sum(without_constant(without(dim.term(0), symbol) + without(dim.term(1), symbol)));
+          return;
+        }
+      }
+    }
+    if (dim.second != 0)
+      multiply_sum(dim);
+  }
+  /// Returns the quotient of a term and one of its symbols.
+  static constexpr Dim without(const Dim &term, const Symbol &symbol) {
+    if (!term.symbols[1].present())
+      return Dim(term.factor);
+    Dim rest;
+    rest.factor = term.factor;
+    rest.symbols[0] = term.symbols[term.symbols[0] == symbol ? 1 : 0];
+    return rest;
+  }
+  /// Splits a s^2 + b s + c by its roots, which are (-b +- root(b^2 - 4 a c)) / 2 a.
+  constexpr void multiply_sum(const Dim &dim) {
+    const Quadratic it = quadratic(dim);
+    const std::int64_t square = it.b * it.b - 4 * it.a * it.c, distance = it.a == 0 ? -1 : root(square);
+    if (distance < 0) {
       sums[sum_count++] = dim;
       return;
     }
-    Dim part = dim;
-    part.symbols[1] = Symbol();
-    part.factor = other;
-    for (std::int64_t offset : {one, -one}) {
-      part.offset = offset;
+    for (std::int64_t sign : {-1, 1}) {
+      const std::int64_t offset = it.b + sign * distance, common = greatest_divisor(2 * it.a, offset);
+      Dim part;
+      part.offset = offset / common;
+      part.factor = 2 * it.a / common;
+      part.symbols[0] = dim.symbols[0];
       sums[sum_count++] = part;
     }
   }
-  /// Returns the integer square root, or 0 if `square` is not a perfect square.
+  struct Quadratic {
+    std::int64_t a = 0, b = 0, c = 0;
+  };
+  /// Returns the coefficients if the sum is quadratic in one symbol and they are small enough to compute with.
+  static constexpr Quadratic quadratic(const Dim &dim) {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    const Symbol &symbol = dim.symbols[0];
+    auto is_square = [&](int i) { return dim.symbols[i] == symbol && dim.symbols[i + 1] == symbol; };
+    auto is_linear = [&](int i) { return dim.symbols[i] == symbol && !dim.symbols[i + 1].present(); };
+    auto is_small = [](std::int64_t number) { return number >= -most && number <= most; };
+    if (!is_small(dim.offset) || !is_small(dim.factor) || !is_small(dim.second))
+      return {};
+    if (is_square(0) && dim.second == 0)
+      return {dim.factor, 0, dim.offset};
+    if (is_linear(0) && is_square(2)) // a term of one symbol comes before one of two
+      return {dim.second, dim.factor, dim.offset};
+    return {};
+  }
+  /// Returns the integer square root, or -1 if `square` is not a perfect square.
   static constexpr std::int64_t root(std::int64_t square) {
-    std::int64_t low = 0, high = 46341; // 46341^2 exceeds the largest dimension
+    std::int64_t low = 0, high = 3037000499; // the root of the largest number of 64 bits
     while (low < high) {
-      const std::int64_t middle = (low + high + 1) / 2;
+      const std::int64_t middle = low + (high - low + 1) / 2;
       if (middle * middle <= square)
         low = middle;
       else
         high = middle - 1;
     }
-    return low * low == square ? low : 0;
+    return low * low == square ? low : -1;
   }
 };
 

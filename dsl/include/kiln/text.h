@@ -74,11 +74,9 @@ public:
       return put_flawed(dim);
     if (dim.fixed())
       return put(dim.offset);
-    if (dim.factor != 1)
-      put(dim.factor).put("*");
-    put(dim.symbols[0].name);
-    if (dim.symbols[1].present())
-      put("*").put(dim.symbols[1].name);
+    put_term(dim.factor, dim.symbols);
+    if (dim.second != 0)
+      put(dim.second > 0 ? "+" : "").put_term(dim.second, dim.symbols + 2);
     if (dim.offset != 0)
       put(dim.offset > 0 ? "+" : "").put(dim.offset);
     return put(" ").put(dim.min()).put("..").put(dim.max());
@@ -101,15 +99,24 @@ public:
   constexpr bool empty() const { return length == 0; }
 
 private:
-  /// Prints an invalid dimension: "tokens 8..1", "batch by source", "context from 1", "4000000000".
+  /// Prints an invalid dimension: "tokens 8..1", "batch and source", "context from 1", "4000000000".
   constexpr Text &put_flawed(const Dim &dim) {
-    const Symbol &first = dim.symbols[0], &second = dim.symbols[1];
-    put(first.name).put(first.present() && second.present() ? " and " : "").put(second.name);
+    const Symbol &first = dim.symbols[0];
+    for (const Symbol &symbol : dim.symbols)
+      put(symbol.present() && &symbol != &first ? " and " : "").put(symbol.name);
     if (!first.present())
       return put(first.max);
-    if (!second.present())
+    if (!dim.symbols[1].present())
       put(" ").put(first.min).put("..").put(first.max);
     return *this;
+  }
+
+  /// Prints a multiple of one or two symbols.
+  constexpr Text &put_term(std::int64_t factor, const Symbol *symbols) {
+    if (factor != 1)
+      put(factor).put("*");
+    put(symbols[0].name);
+    return symbols[1].present() ? put("*").put(symbols[1].name) : *this;
   }
 
   constexpr void put_char(char c) {

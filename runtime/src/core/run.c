@@ -5,11 +5,11 @@
 #include "core/sharding.h"
 
 int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents) {
-  int64_t value = extent->factor;
-  for (int i = 0; i < 2; ++i)
+  int64_t terms[2] = {extent->factor, extent->second};
+  for (int i = 0; i < 4; ++i)
     if (extent->symbol[i] >= 0)
-      value *= extents[extent->symbol[i]];
-  return extent->offset + value;
+      terms[i / 2] *= extents[extent->symbol[i]];
+  return extent->offset + terms[0] + terms[1];
 }
 
 int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents) {

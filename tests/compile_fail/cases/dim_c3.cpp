@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An extent is the product of three dynamic dimensions.
-// expect: forward: product of dimensions: unsupported form; expected offset + factor * s0 * s1, got batch and source [dim_c3] (dim_c3.cpp:8)
+// expect: forward: product of dimensions: unsupported form; expected at most two terms of at most two symbols, got batch and tokens and source [dim_c3] (dim_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {
