@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Represents extents as polynomials: a map from sorted products of symbols to coefficients. The map's order is the
-// canonical one.
+// Represents extents as polynomials: a map from sorted products to coefficients, whose order is the canonical one. The
+// factors of products are symbols and polynomials that are divided by a number and rounded down.
 #include "compiler/dialect/Extents.h"
 
 #include <map>
+#include <memory>
+#include <numeric>
 #include <vector>
 
 #include "compiler/dialect/AffineEval.h"
@@ -19,10 +21,38 @@
 namespace mlir::kiln {
 namespace {
 
-using Product = std::vector<unsigned>; // symbol positions, sorted
+struct Atom;
+using Product = std::vector<Atom>; // sorted
 using Polynomial = std::map<Product, int64_t>;
 
-/// Polynomials; nullopt for an expression that is none, or whose coefficients do not fit 64 bits.
+/// A symbol, or a polynomial divided by a number and rounded down. Coefficients of such a polynomial are positive and
+/// less than the divisor, its constant is not negative, and they have no common divisor.
+struct Atom {
+  unsigned position = 0;                       // of the symbol
+  std::shared_ptr<const Polynomial> numerator; // null: a symbol
+  int64_t divisor = 1;
+
+  /// Symbols come first; an order that is independent of addresses.
+  bool operator<(const Atom &other) const;
+  bool operator==(const Atom &other) const { return !(*this < other) && !(other < *this); }
+};
+
+bool Atom::operator<(const Atom &other) const {
+  if (!numerator || !other.numerator)
+    return !numerator && (other.numerator || position < other.position);
+  return divisor != other.divisor ? divisor < other.divisor : *numerator < *other.numerator;
+}
+
+/// Returns the number that a polynomial always is.
+std::optional<int64_t> toNumber(const Polynomial &polynomial) {
+  if (polynomial.empty())
+    return 0;
+  return polynomial.size() == 1 && polynomial.begin()->first.empty() ? std::optional(polynomial.begin()->second)
+                                                                     : std::nullopt;
+}
+
+/// Polynomials of symbols and of divided polynomials; nullopt for an expression that is none, or whose coefficients do
+/// not fit 64 bits.
 struct PolynomialArithmetic {
   using Value = std::optional<Polynomial>;
 
@@ -33,7 +63,7 @@ struct PolynomialArithmetic {
     return result;
   }
   Value dim(unsigned) const { return std::nullopt; }
-  Value symbol(unsigned position) const { return Polynomial{{{position}, 1}}; }
+  Value symbol(unsigned position) const { return Polynomial{{{Atom{position, nullptr, 1}}, 1}}; }
   Value add(const Value &a, const Value &b) const {
     if (!a || !b)
       return std::nullopt;
@@ -59,11 +89,57 @@ struct PolynomialArithmetic {
       }
     return fits ? Value(result) : std::nullopt;
   }
-  Value floorDivide(const Value &, const Value &) const { return std::nullopt; }
-  Value ceilDivide(const Value &, const Value &) const { return std::nullopt; }
+  /// Takes multiples of the divisor out of each coefficient, so that the rest is never negative where the atoms are
+  /// not.
+  Value floorDivide(const Value &a, const Value &b) const {
+    const std::optional<int64_t> divisor = b ? toNumber(*b) : std::nullopt;
+    if (!a || !divisor || *divisor < 1)
+      return std::nullopt;
+    Polynomial quotient, rest;
+    for (const auto &[product, factor] : *a) {
+      if (const int64_t whole = llvm::divideFloorSigned(factor, *divisor); whole != 0)
+        quotient[product] = whole;
+      if (const int64_t left = llvm::mod(factor, *divisor); left != 0)
+        rest[product] = left;
+    }
+    if (toNumber(rest)) // less than the divisor
+      return quotient;
+    return add(quotient, divideRest(std::move(rest), *divisor));
+  }
+  Value ceilDivide(const Value &a, const Value &b) const {
+    const std::optional<int64_t> divisor = b ? toNumber(*b) : std::nullopt;
+    return divisor && *divisor >= 1 ? floorDivide(add(a, constant(*divisor - 1)), b) : std::nullopt;
+  }
   Value modulo(const Value &, const Value &) const { return std::nullopt; }
 
 private:
+  /// Divides a polynomial whose coefficients are positive and less than the divisor. Common divisors are dropped, and
+  /// (x floordiv e + c) floordiv d is (x + c e) floordiv (d e).
+  Value divideRest(Polynomial rest, int64_t divisor) const {
+    int64_t common = divisor;
+    for (const auto &[product, factor] : rest)
+      if (!product.empty())
+        common = std::gcd(common, factor);
+    int64_t number = 0;
+    if (auto found = rest.find({}); found != rest.end()) {
+      number = found->second / common;
+      rest.erase(found);
+    }
+    for (auto &[product, factor] : rest)
+      factor /= common;
+    divisor /= common;
+    const auto &[product, factor] = *rest.begin();
+    if (rest.size() == 1 && factor == 1 && product.size() == 1 && product[0].numerator) {
+      const Atom inner = product[0];
+      int64_t shift, whole;
+      if (llvm::MulOverflow(number, inner.divisor, shift) || llvm::MulOverflow(divisor, inner.divisor, whole))
+        return std::nullopt;
+      return floorDivide(add(*inner.numerator, constant(shift)), constant(whole));
+    }
+    if (number != 0)
+      rest[{}] = number;
+    return Polynomial{{{Atom{0, std::make_shared<const Polynomial>(std::move(rest)), divisor}}, 1}};
+  }
   /// Returns false if the coefficient overflows.
   static bool accumulate(Polynomial &polynomial, const Product &product, int64_t factor) {
     int64_t &sum = polynomial[product];
@@ -81,9 +157,10 @@ AffineExpr toExpr(const Polynomial &polynomial, MLIRContext *context) {
   AffineExpr sum;
   for (auto term = polynomial.rbegin(); term != polynomial.rend(); ++term) {
     AffineExpr product;
-    for (unsigned position : term->first) {
-      AffineExpr symbol = getAffineSymbolExpr(position, context);
-      product = product ? product * symbol : symbol;
+    for (const Atom &atom : term->first) {
+      AffineExpr factor = atom.numerator ? toExpr(*atom.numerator, context).floorDiv(atom.divisor)
+                                         : getAffineSymbolExpr(atom.position, context);
+      product = product ? product * factor : factor;
     }
     product = product ? product * term->second : getAffineConstantExpr(term->second, context);
     sum = sum ? sum + product : product;
@@ -263,8 +340,10 @@ std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols
   ::kiln::Dim sum(0), offset(0);
   for (const auto &[product, factor] : *polynomial) {
     ::kiln::Dim term(factor);
-    for (unsigned position : product) {
-      std::optional<::kiln::Dim> symbol = position < symbols.size() ? toDim(symbols[position]) : std::nullopt;
+    for (const Atom &atom : product) {
+      if (atom.numerator || atom.position >= symbols.size())
+        return std::nullopt;
+      std::optional<::kiln::Dim> symbol = toDim(symbols[atom.position]);
       if (!symbol)
         return std::nullopt;
       term = term * *symbol;

@@ -37,7 +37,9 @@ unsigned getNumSymbols(TypeRange types);
 /// Returns the tensor type with these extents: static ones in the shape, and an extents map if any other.
 RankedTensorType getTensorType(ArrayRef<AffineExpr> extents, Type element, unsigned numSymbols);
 
-/// Returns the extent as a sorted sum of sorted products; an extent that is no polynomial (floordiv, mod) is unchanged.
+/// Returns the extent as a sorted sum of sorted products of symbols and of sums that are divided by a number (floordiv).
+/// ceildiv becomes floordiv, multiples of the divisor are taken out, and a division of a division is one. Equal extents
+/// of other forms, such as s0 and s0 floordiv 2 + (s0 + 1) floordiv 2, may differ. An extent with mod is unchanged.
 AffineExpr canonicalExtent(AffineExpr extent);
 
 /// Returns the canonical product; 1 for no extents.

@@ -203,9 +203,9 @@ struct EntryExtents {
   Value symbol(unsigned position) { return entry.getArgument(position); }
   Value add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
   Value multiply(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
-  Value floorDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
-  Value ceilDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
-  Value modulo(Value, Value) { llvm_unreachable("extents are polynomials"); }
+  Value floorDivide(Value a, Value b) { return arith::DivUIOp::create(builder, loc, a, b); }
+  Value ceilDivide(Value, Value) { llvm_unreachable("canonical extents round down"); }
+  Value modulo(Value, Value) { llvm_unreachable("no extent is a remainder"); }
 };
 
 /// Replaces a value of the group by the result of its call, except where it is computed again.

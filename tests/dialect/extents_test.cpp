@@ -27,10 +27,46 @@ TEST_F(Extents, EqualPolynomialsHaveOneForm) {
   EXPECT_NE(canonicalExtent(batch * 2), canonicalExtent(batch));
 }
 
-TEST_F(Extents, WhatIsNoPolynomialStays) {
-  AffineExpr blocks = tokens.ceilDiv(8);
-  EXPECT_EQ(canonicalExtent(blocks), blocks);
-  EXPECT_EQ(getProduct({getAffineConstantExpr(1, &context), blocks}, &context), blocks);
+TEST_F(Extents, RemaindersStay) {
+  AffineExpr rest = tokens % 8;
+  EXPECT_EQ(canonicalExtent(rest), rest);
+  EXPECT_EQ(getProduct({getAffineConstantExpr(1, &context), rest}, &context), rest);
+}
+
+TEST_F(Extents, EqualQuotientsHaveOneForm) {
+  auto isEqual = [](AffineExpr a, AffineExpr b) { return canonicalExtent(a) == canonicalExtent(b); };
+  EXPECT_TRUE(isEqual(tokens.ceilDiv(8), (tokens + 7).floorDiv(8)));
+  EXPECT_TRUE(isEqual((tokens + 17).floorDiv(8), (tokens + 1).floorDiv(8) + 2));
+  EXPECT_TRUE(isEqual((tokens - 1).floorDiv(2), (tokens + 1).floorDiv(2) - 1));
+  EXPECT_TRUE(isEqual((tokens * 8 + 3).floorDiv(4), tokens * 2));
+  EXPECT_TRUE(isEqual((tokens * 6 + 3).floorDiv(4), tokens + (tokens + 1).floorDiv(2)));
+  EXPECT_TRUE(isEqual((tokens * 2 + batch).floorDiv(2), tokens + batch.floorDiv(2)));
+  // Layers of stride 2, one after another.
+  EXPECT_TRUE(isEqual((tokens.floorDiv(2) + 1).floorDiv(2), (tokens + 2).floorDiv(4)));
+  EXPECT_TRUE(isEqual(tokens.ceilDiv(2).ceilDiv(2), tokens.ceilDiv(4)));
+  EXPECT_TRUE(isEqual(tokens.floorDiv(2) * batch, batch * (tokens - 2).floorDiv(2) + batch));
+  EXPECT_FALSE(isEqual(tokens.floorDiv(2), tokens.ceilDiv(2)));
+  EXPECT_FALSE(isEqual(tokens.floorDiv(2), batch.floorDiv(2)));
+  EXPECT_FALSE(isEqual((tokens * 3).floorDiv(8), (tokens * 5).floorDiv(8)));
+}
+
+// For each value the canonical form is the same number, and its numerators are never negative.
+TEST_F(Extents, CanonicalQuotientsAreEqual) {
+  for (int64_t factor : {-7, -2, -1, 1, 2, 3, 6, 9})
+    for (int64_t offset : {-9, -1, 0, 1, 5})
+      for (int64_t divisor : {1, 2, 3, 4, 12}) {
+        AffineExpr inner = (tokens * factor + offset).floorDiv(divisor);
+        for (AffineExpr extent :
+             {inner, inner * 3 + batch, (inner + batch * 2 + 1).ceilDiv(4), (inner + 3).floorDiv(5)})
+          for (int64_t value = 1; value < 9; ++value) {
+            AffineExpr canonical = canonicalExtent(extent);
+            EXPECT_EQ(evaluateExtent(canonical, {value, 5}), evaluateExtent(extent, {value, 5}));
+            canonical.walk([&](AffineExpr part) {
+              if (part.getKind() == AffineExprKind::FloorDiv)
+                EXPECT_GE(evaluateExtent(cast<AffineBinaryOpExpr>(part).getLHS(), {value, 5}), 0);
+            });
+          }
+      }
 }
 
 TEST_F(Extents, Bounds) {

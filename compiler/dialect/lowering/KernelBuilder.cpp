@@ -114,7 +114,7 @@ Value KernelBuilder::createConstant(Type type, double value) {
   return createConstant(builder.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 
-/// Values of extents, which are polynomials, in the kernel function. Each sum and product is created once.
+/// Values of extents in the kernel function. Each sum, product and quotient is created once.
 struct KernelBuilder::ExtentArithmetic {
   using Value = mlir::Value;
   KernelBuilder &kernel;
@@ -124,9 +124,9 @@ struct KernelBuilder::ExtentArithmetic {
   Value symbol(unsigned position) { return kernel.kernel.getArgument(position); }
   Value add(Value a, Value b) { return createOnce<arith::AddIOp>(kernel.extentSums, a, b); }
   Value multiply(Value a, Value b) { return createOnce<arith::MulIOp>(kernel.extentProducts, a, b); }
-  Value floorDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
-  Value ceilDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
-  Value modulo(Value, Value) { llvm_unreachable("extents are polynomials"); }
+  Value floorDivide(Value a, Value b) { return createOnce<arith::DivUIOp>(kernel.extentQuotients, a, b); }
+  Value ceilDivide(Value, Value) { llvm_unreachable("canonical extents round down"); }
+  Value modulo(Value, Value) { llvm_unreachable("no extent is a remainder"); }
 
 private:
   template <typename Op> Value createOnce(ExtentValues &known, Value a, Value b) {

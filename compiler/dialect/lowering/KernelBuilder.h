@@ -130,7 +130,7 @@ private:
   DenseMap<Value, Value> tensors;
   DenseMap<Operation *, SmallVector<Value>> intermediates;
   llvm::MapVector<TypedAttr, Value> constants;
-  ExtentValues extentSums, extentProducts;
+  ExtentValues extentSums, extentProducts, extentQuotients;
 
   friend class ElementBuilder;
 };
