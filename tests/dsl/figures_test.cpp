@@ -72,6 +72,22 @@ struct OneMatmul : Model {
 };
 static_assert(flops<OneMatmul>({{"tokens", 6}}) == 2 * 3 * 6 * 8 * 5);
 
+// A transposed convolution multiplies by no inserted zeros: with a kernel of 16 and a stride of 8 a result reads two
+// elements of each channel. One more step is computed, half of it before and half of it after the signal.
+struct OneTransposed : Model {
+  constexpr auto forward(Tensor<f32, T, 6> x, Tensor<f32, 6, 7, 16> w) const {
+    return conv_transpose1d<ConvTranspose1dOptions{.stride = 8, .padding = 4}>(x, w);
+  }
+};
+static_assert(flops<OneTransposed>({{"tokens", 5}}) == 2 * (5 + 1) * 8 * 2 * 6 * 7);
+// A kernel of 3 by 3 and strides of 2: phases of 2 by 2, 2 by 1, 1 by 2 and 1 by 1 elements.
+struct OneTransposedImage : Model {
+  constexpr auto forward(Tensor<f32, 5, 9, 6> x, Tensor<f32, 6, 7, 3, 3> w) const {
+    return conv_transpose2d<ConvTranspose2dOptions{.stride = 2}>(x, w);
+  }
+};
+static_assert(flops<OneTransposedImage>() <= 2 * (5 + 2) * (9 + 2) * 9 * 6 * 7);
+
 // VGG-13: a 3 x 3 window for every pixel; the number of pixels is divided by four from pair to pair.
 static_assert(flops<specs::Vgg13Features>() ==
               2 * 9 * 224LL * 224 *

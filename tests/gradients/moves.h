@@ -65,6 +65,15 @@ struct GradientMoves : kiln::Model {
            GradientOps::weighted(x, "patches_folded", folded) +
            GradientOps::weighted(x, "patches_unshuffled", kiln::pixel_unshuffle<2>(image * image));
   }
+  constexpr auto transposed(Rows x) const {
+    constexpr kiln::ConvTranspose2dOptions options{.stride = {2, 3}, .padding = {0, 1}, .groups = 2};
+    auto image =
+        kiln::conv_transpose2d<options>(p<1, 2, 3, 4>(x, "transposed_image"), p<4, 1, 3, 4>(x, "transposed_kernel"));
+    auto signal = kiln::conv_transpose1d<kiln::ConvTranspose1dOptions{.stride = 2, .padding = 1}>(
+        p<1, 5, 2>(x, "transposed_signal"), p<2, 3, 4>(x, "transposed_taps"));
+    return GradientOps::weighted(x, "transposed_weighted", image * image) +
+           GradientOps::weighted(x, "transposed_signals", signal * signal);
+  }
   constexpr auto resamples(Rows x) const {
     auto image = p<1, 3, 4, 2>(x, "resamples_image");
     auto nearest = kiln::resize_nearest<kiln::Pair(5, 8)>(image);
@@ -106,6 +115,7 @@ struct GradientMoves : kiln::Model {
                       kiln::gradients("sums_by_index", &GradientMoves::sums_by_index, {"x"}, {"loss"}),
                       kiln::gradients("sorts", &GradientMoves::sorts, {"x"}, {"loss"}),
                       kiln::gradients("patches", &GradientMoves::patches, {"x"}, {"loss"}),
+                      kiln::gradients("transposed", &GradientMoves::transposed, {"x"}, {"loss"}),
                       kiln::gradients("resamples", &GradientMoves::resamples, {"x"}, {"loss"}),
                       kiln::gradients("equations", &GradientMoves::equations, {"x"}, {"loss"}),
                       kiln::gradients("angles", &GradientMoves::angles, {"x"}, {"loss"})};

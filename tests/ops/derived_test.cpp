@@ -326,6 +326,32 @@ TEST(Derived, TransposedConvolution) {
     }
 }
 
+TEST(Derived, PhasesOfTransposedConvolutions) {
+  for (std::int64_t rows : {1, 2, 5, 16, 37})
+    for (std::int64_t batch : {1, 3}) {
+      SCOPED_TRACE(rows);
+      Array x = random({batch, rows, 5, 6}), weight = random({6, 2, 2, 4}), pixel = random({6, 1, 1, 1});
+      Expected a(scattered(x, weight, {}, {1, 4}, {0, 3}, {0, 3}, {1, 1}, 3), sumTolerance),
+          b(scattered(x, pixel, {}, {3, 2}, {0, 0}, {2, 0}, {1, 1}, 1), sumTolerance),
+          c(scattered(x, weight, {}, {4, 6}, {3, 9}, {1, 4}, {6, 4}, 2), sumTolerance);
+      runAndCompare(session(), ENTRY(phases), rows, batch, Given(x), Given(weight), Given(pixel), a, b, c);
+
+      Array signal = random({batch, rows, 6}), taps = random({6, 3, 16}), bias = random({3});
+      auto asImage = [](Array of, std::size_t axis) {
+        of.shape.insert(of.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+        return of;
+      };
+      auto asSignal = [](Array image) {
+        image.shape.erase(image.shape.begin() + 1);
+        return image;
+      };
+      const Array image = asImage(signal, 1), row = asImage(taps, 2);
+      Expected d(asSignal(scattered(image, row, bias, {1, 8}, {0, 4}, {0, 0}, {1, 1}, 1)), sumTolerance),
+          f(asSignal(scattered(image, row, {}, {1, 5}, {0, 6}, {0, 1}, {1, 1}, 1)), sumTolerance);
+      runAndCompare(session(), ENTRY(up_signals), rows, batch, Given(signal), Given(taps), Given(bias), d, f);
+    }
+}
+
 TEST(Derived, RelativePositionBuckets) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

@@ -86,6 +86,24 @@ struct Derived : kiln::Model {
         kiln::conv_transpose2d<kiln::ConvTranspose2dOptions{
             .stride = {2, 3}, .padding = {0, 2}, .dilation = {3, 1}, .groups = 2}>(x, grouped));
   }
+  /// Phases without elements, groups, padding of more than a stride, dilation that shares a factor with the stride.
+  constexpr auto phases(kiln::Tensor<kiln::f32, B, T, 5, 6> x, kiln::Tensor<kiln::f32, 6, 2, 2, 4> weight,
+                        kiln::Tensor<kiln::f32, 6, 1, 1, 1> pixel) const {
+    return kiln::outputs(
+        kiln::conv_transpose2d<kiln::ConvTranspose2dOptions{
+            .stride = {1, 4}, .padding = {0, 3}, .output_padding = {0, 3}, .groups = 3}>(x, weight),
+        kiln::conv_transpose2d<kiln::ConvTranspose2dOptions{.stride = {3, 2}, .output_padding = {2, 0}}>(x, pixel),
+        kiln::conv_transpose2d<kiln::ConvTranspose2dOptions{
+            .stride = {4, 6}, .padding = {3, 9}, .output_padding = {1, 4}, .dilation = {6, 4}, .groups = 2}>(x,
+                                                                                                             weight));
+  }
+  constexpr auto up_signals(kiln::Tensor<kiln::f32, B, T, 6> x, kiln::Tensor<kiln::f32, 6, 3, 16> weight,
+                            kiln::Tensor<kiln::f32, 3> bias) const {
+    return kiln::outputs(
+        kiln::conv_transpose1d<kiln::ConvTranspose1dOptions{.stride = 8, .padding = 4}>(x, weight, bias),
+        kiln::conv_transpose1d<kiln::ConvTranspose1dOptions{.stride = 5, .padding = 6, .output_padding = 1}>(x,
+                                                                                                             weight));
+  }
   /// The buckets of T5's relative positions (Raffel et al. 2020), bidirectional: half for each direction, half of these
   /// for single distances, the others by the logarithm up to 128.
   constexpr auto buckets(kiln::Tensor<kiln::f32, T, S> scores) const {
@@ -115,6 +133,8 @@ struct Derived : kiln::Model {
                       kiln::entry("groups", &Derived::groups),
                       kiln::entry("signals", &Derived::signals),
                       kiln::entry("up", &Derived::up),
+                      kiln::entry("phases", &Derived::phases),
+                      kiln::entry("up_signals", &Derived::up_signals),
                       kiln::entry("buckets", &Derived::buckets)};
   }
 };

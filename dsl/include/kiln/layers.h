@@ -186,6 +186,28 @@ public:
   }
 };
 
+/// conv_transpose1d of a signal [..., steps, In]: parameters weight [In, Out / groups, Kernel] and bias.
+template <std::int64_t In, std::int64_t Out, std::int64_t Kernel,
+          ConvTranspose1dOptions Options = ConvTranspose1dOptions{}, bool Bias = true, WeightType Weight = f32>
+class ConvTranspose1d : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // conv_transpose2d rejects other values
+    constexpr Initial initial = Initial::fan_in(Out / groups * Kernel);      // as PyTorch computes it
+    auto weight = detail::weight<Weight, In, Out / groups, Kernel>(x, "weight", initial, site);
+    if constexpr (Bias)
+      return conv_transpose1d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
+    else
+      return conv_transpose1d<Options>(x, weight, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
+  }
+};
+
 /// conv_transpose2d of an image [..., height, width, In]: parameters weight [In, Out / groups, kernel height, kernel
 /// width] and bias.
 template <std::int64_t In, std::int64_t Out, Pair Kernel, ConvTranspose2dOptions Options = ConvTranspose2dOptions{},

@@ -28,3 +28,4 @@
 #include "kiln/sorting.h"
 #include "kiln/sources.h"
 #include "kiln/state.h"
+#include "kiln/transposed.h"

@@ -234,6 +234,9 @@ inline constexpr const char *group_norm_c2 =
 inline constexpr const char *group_norm_c3 = "group_norm: wrong shape of the weight or the bias [group_norm_c3]";
 inline constexpr const char *conv1d_c1 = "conv1d: wrong rank of the signal or the weight; expected [..., steps, "
                                          "channels] and [outputs, channels / groups, kernel] [conv1d_c1]";
+inline constexpr const char *conv_transpose1d_c1 = "conv_transpose1d: wrong rank of the signal or the weight; expected "
+                                                   "[..., steps, channels] and [channels, outputs / "
+                                                   "groups, kernel] [conv_transpose1d_c1]";
 inline constexpr const char *conv_transpose2d_c1 =
     "conv_transpose2d: invalid image or weight; expected [..., height, width, channels] and [channels, outputs / "
     "groups, kernel height, kernel width] of static dimensions [conv_transpose2d_c1]";

@@ -5,23 +5,9 @@
 
 inline constexpr kiln::Dim T{"rows", 1, 16};
 
-/// torch.nn.ConvTranspose1d(In, Out, Kernel, Stride, Padding) with its parameters, of one signal [T, In].
-template <std::int64_t In, std::int64_t Out, std::int64_t Kernel, int Stride, int Padding>
-struct ConvTranspose1d : kiln::Layer<ConvTranspose1d<In, Out, Kernel, Stride, Padding>> {
-  using kiln::Layer<ConvTranspose1d<In, Out, Kernel, Stride, Padding>>::Layer;
-  static constexpr kiln::ConvTranspose2dOptions options{.stride = {1, Stride}, .padding = {0, Padding}};
-
-  constexpr auto forward(const kiln::tensor auto &x) const { // the signal is an image of one row
-    auto weight = kiln::reshape<In, Out, 1, Kernel>(kiln::parameter<kiln::f32, In, Out, Kernel>(x, "weight"));
-    auto y = kiln::conv_transpose2d<options>(kiln::reshape<1, T, In>(x), weight);
-    return kiln::reshape<Stride * T + (Kernel - Stride - 2 * Padding), Out>(y) +
-           kiln::parameter<kiln::f32, Out>(x, "bias");
-  }
-};
-
 struct Compositions : kiln::Model {
   static constexpr kiln::Names inputs{"pairs", "i"};
-  ConvTranspose1d<8, 6, 4, 2, 1> up{"up"};
+  kiln::ConvTranspose1d<8, 6, 4, kiln::ConvTranspose1dOptions{.stride = 2, .padding = 1}> up{"up"};
 
   constexpr auto forward(kiln::Tensor<kiln::f32, 2 * T, 8> pairs, kiln::Tensor<kiln::i32, T> i) const {
     // x = pairs[::2]
