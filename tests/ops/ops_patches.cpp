@@ -34,12 +34,24 @@ struct Patches : kiln::Model {
                          kiln::resize_bilinear<kiln::Pair(4, 3), kiln::antialias>(x),
                          kiln::resize_bilinear<kiln::Pair(1, 8), kiln::antialias>(x));
   }
+  /// Volumes.
+  constexpr auto convolved(kiln::Tensor<kiln::f32, 2 * T, 5, 6, 4> x, kiln::Tensor<kiln::f32, 6, 2, 3, 2, 3> grouped,
+                           kiln::Tensor<kiln::f32, 5, 4, 2, 3, 1> dilated, kiln::Tensor<kiln::f32, 5> bias) const {
+    return kiln::outputs(
+        kiln::conv3d<kiln::Conv3dOptions{.stride = {2, 1, 1}, .padding = {1, 0, 1}, .groups = 2}>(x, grouped),
+        kiln::conv3d<kiln::Conv3dOptions{.padding = {2, 1, 0}, .dilation = {2, 1, 1}}>(x, dilated, bias));
+  }
+  constexpr auto pooled(kiln::Tensor<kiln::f32, 2 * T, 5, 6, 4> x) const {
+    return kiln::outputs(kiln::max_pool3d<2>(x),
+                         kiln::avg_pool3d<3, kiln::Pool3dOptions{.stride = {1, 2, 1}, .padding = 1}>(x));
+  }
   constexpr auto samples(Fixed x, kiln::Tensor<kiln::f32, B, T, 5, 2> grid) const { return kiln::grid_sample(x, grid); }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("shuffles", &Patches::shuffles), kiln::entry("unfolds", &Patches::unfolds),
-                      kiln::entry("folds", &Patches::folds),       kiln::entry("enlarged", &Patches::enlarged),
-                      kiln::entry("resizes", &Patches::resizes),   kiln::entry("samples", &Patches::samples)};
+    return std::tuple{kiln::entry("shuffles", &Patches::shuffles),   kiln::entry("unfolds", &Patches::unfolds),
+                      kiln::entry("folds", &Patches::folds),         kiln::entry("enlarged", &Patches::enlarged),
+                      kiln::entry("resizes", &Patches::resizes),     kiln::entry("samples", &Patches::samples),
+                      kiln::entry("convolved", &Patches::convolved), kiln::entry("pooled", &Patches::pooled)};
   }
 };
 

@@ -242,5 +242,73 @@ TEST(Patches, Samples) {
   }
 }
 
+/// The windows of a volume [D, H, W, C].
+struct Blocks {
+  Shape kernel, stride, padding, dilation{1, 1, 1};
+  Shape countOf(const Shape &volume) const {
+    Shape count;
+    for (std::size_t a = 0; a < 3; ++a)
+      count.push_back((volume[a] + 2 * padding[a] - dilation[a] * (kernel[a] - 1) - 1) / stride[a] + 1);
+    return count;
+  }
+  /// Calls `each(place, tap)` for the elements of the window at an index that are in the volume.
+  void visit(const Shape &volume, const Index &window,
+             const std::function<void(const Index &, const Index &)> &each) const {
+    for (std::int64_t tap = 0; tap < kernel[0] * kernel[1] * kernel[2]; ++tap) {
+      const Index at = {tap / (kernel[1] * kernel[2]), tap / kernel[2] % kernel[1], tap % kernel[2]};
+      Index place(3);
+      bool isInside = true;
+      for (std::size_t a = 0; a < 3; ++a) {
+        place[a] = window[a] * stride[a] + at[a] * dilation[a] - padding[a];
+        isInside = isInside && place[a] >= 0 && place[a] < volume[a];
+      }
+      if (isInside)
+        each(place, at);
+    }
+  }
+};
+
+Array conv3d(const Array &x, const Array &weight, const Array &bias, const Blocks &blocks, std::int64_t groups) {
+  Shape shape = blocks.countOf(x.shape);
+  shape.push_back(weight.shape[0]);
+  const std::int64_t channels = weight.shape[1], outputs = weight.shape[0] / groups;
+  return generate(shape, [&](const Index &at) {
+    double sum = bias.values.empty() ? 0 : bias.at({at[3]});
+    blocks.visit(x.shape, at, [&](const Index &place, const Index &tap) {
+      for (std::int64_t c = 0; c < channels; ++c)
+        sum += x.at({place[0], place[1], place[2], at[3] / outputs * channels + c}) *
+               weight.at({at[3], c, tap[0], tap[1], tap[2]});
+    });
+    return sum;
+  });
+}
+
+TEST(Patches, Volumes) {
+  for (std::int64_t rows : {1, 2, 5, 16, 37}) {
+    SCOPED_TRACE(rows);
+    Array x = random({2 * rows, 5, 6, 4}), grouped = random({6, 2, 3, 2, 3}), dilated = random({5, 4, 2, 3, 1}),
+          bias = random({5});
+    Expected a(conv3d(x, grouped, {}, {{3, 2, 3}, {2, 1, 1}, {1, 0, 1}}, 2), sumTolerance),
+        b(conv3d(x, dilated, bias, {{2, 3, 1}, {1, 1, 1}, {2, 1, 0}, {2, 1, 1}}, 1), sumTolerance);
+    runAndCompare(session(), ENTRY(convolved), rows, Given(x), Given(grouped), Given(dilated), Given(bias), a, b);
+
+    const Blocks pairs{{2, 2, 2}, {2, 2, 2}, {0, 0, 0}}, around{{3, 3, 3}, {1, 2, 1}, {1, 1, 1}};
+    auto pooled = [&](const Blocks &blocks, double first, const auto &combine) {
+      Shape shape = blocks.countOf(x.shape);
+      shape.push_back(4);
+      return generate(shape, [&](const Index &at) {
+        double result = first;
+        blocks.visit(x.shape, at, [&](const Index &place, const Index &) {
+          result = combine(result, x.at({place[0], place[1], place[2], at[3]}));
+        });
+        return result;
+      });
+    };
+    Exactly c(pooled(pairs, -1e30, [](double m, double value) { return std::max(m, value); }));
+    Expected d(pooled(around, 0, [](double sum, double value) { return sum + value / 27; }), sumTolerance);
+    runAndCompare(session(), ENTRY(pooled), rows, Given(x), c, d);
+  }
+}
+
 } // namespace
 } // namespace kiln::testing

@@ -186,6 +186,30 @@ public:
   }
 };
 
+/// conv3d of a volume [..., depth, height, width, In]: parameters weight [Out, In / groups, kernel depth, kernel
+/// height, kernel width] and bias.
+template <std::int64_t In, std::int64_t Out, Triple Kernel, Conv3dOptions Options = Conv3dOptions{}, bool Bias = true,
+          WeightType Weight = f32>
+class Conv3d : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // conv3d rejects other values
+    constexpr Initial initial = Initial::fan_in(In / groups * Kernel.depth * Kernel.height * Kernel.width);
+    auto weight =
+        detail::weight<Weight, Out, In / groups, Kernel.depth, Kernel.height, Kernel.width>(x, "weight", initial, site);
+    if constexpr (Bias)
+      return conv3d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
+    else
+      return conv3d<Options>(x, weight, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
+  }
+};
+
 /// conv_transpose1d of a signal [..., steps, In]: parameters weight [In, Out / groups, Kernel] and bias.
 template <std::int64_t In, std::int64_t Out, std::int64_t Kernel,
           ConvTranspose1dOptions Options = ConvTranspose1dOptions{}, bool Bias = true, WeightType Weight = f32>

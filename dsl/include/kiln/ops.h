@@ -29,3 +29,4 @@
 #include "kiln/sources.h"
 #include "kiln/state.h"
 #include "kiln/transposed.h"
+#include "kiln/volumes.h"

@@ -243,6 +243,15 @@ inline constexpr const char *conv_transpose2d_c1 =
 inline constexpr const char *conv_transpose2d_c2 =
     "conv_transpose2d: padding too large; expected a padding below the dilated kernel and an output padding below the "
     "stride [conv_transpose2d_c2]";
+inline constexpr const char *conv3d_c1 =
+    "conv3d: invalid volume or weight; expected [..., depth, height, width, channels] and [outputs, channels / groups, "
+    "kernel depth, kernel height, kernel width] of static dimensions [conv3d_c1]";
+inline constexpr const char *conv3d_c2 =
+    "conv3d: wrong channels or outputs; expected the weight's channels times the groups, and outputs that the groups "
+    "divide [conv3d_c2]";
+inline constexpr const char *pool3d_c1 =
+    "pool: wrong rank or dynamic channels of the volume; expected [..., depth, height, width, channels] of rank 4 or "
+    "more [pool3d_c1]";
 inline constexpr const char *pool2d_c1 =
     "pool: wrong rank of the image; expected [..., height, width, channels] of rank 3 or more [pool2d_c1]";
 inline constexpr const char *pool2d_c2 = "pool: wrong element type; expected a floating-point one [pool2d_c2]";
