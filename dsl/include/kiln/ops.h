@@ -27,6 +27,7 @@
 #include "kiln/scatter.h"
 #include "kiln/sorting.h"
 #include "kiln/sources.h"
+#include "kiln/spectrum.h"
 #include "kiln/state.h"
 #include "kiln/transposed.h"
 #include "kiln/volumes.h"

@@ -264,6 +264,19 @@ inline constexpr const char *resize_bilinear_c2 =
     "resize_bilinear: dynamic dimension of the image; expected static ones [resize_bilinear_c2]";
 inline constexpr const char *resize_bilinear_c3 =
     "resize_bilinear: wrong element type; expected a floating-point one [resize_bilinear_c3]";
+inline constexpr const char *stft_c1 = "stft: invalid signal; expected f32 [..., samples] of rank 1 to 4 [stft_c1]";
+inline constexpr const char *stft_c2 =
+    "stft or istft: invalid frames; expected 2 to 65536 samples, 1 to 65536 apart [stft_c2]";
+inline constexpr const char *stft_c3 = "stft or istft: invalid window; expected one not longer than a frame [stft_c3]";
+inline constexpr const char *stft_c4 = "stft: signal shorter than a frame, or a dynamic number of samples that the "
+                                       "distance of frames does not divide [stft_c4]";
+inline constexpr const char *istft_c1 = "istft: invalid spectra; expected two of f32 [..., frames, samples / 2 + 1] of "
+                                        "rank 2 to 5 [istft_c1]";
+inline constexpr const char *istft_c2 = "istft: no samples; expected more frames [istft_c2]";
+inline constexpr const char *mel_c1 =
+    "mel: invalid power spectrum or number of filters; expected f32 [..., bins] of two or more bins [mel_c1]";
+inline constexpr const char *mel_c2 =
+    "mel: frequencies are not from 0 to half of the rate in increasing order [mel_c2]";
 inline constexpr const char *resize_nearest_c1 = "resize_nearest: wrong rank or dynamic height or width of the image; "
                                                  "expected [..., height, width, channels] of rank "
                                                  "3 or more [resize_nearest_c1]";
