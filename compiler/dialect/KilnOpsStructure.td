@@ -82,9 +82,9 @@ def Kiln_SlideOp : Kiln_Op<"slide", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let summary = "writes rows after those of a state";
   let description = [{
     Writes rows after those of a state (`kiln.state`), and returns the state's rows with them. The state does not change until
-    a `kiln.store` replaces it. If that stores the last rows of the result, nothing is copied: the state's memory has `room`
-    for more rows, and a counter of where its rows begin. Rows that begin after more than `rows` others are moved to the
-    beginning.
+    a `kiln.store` replaces it. If that stores the last rows of the result, they stay in place: the state's memory has `room` for
+    more rows, and a counter of where its rows begin. It is a ring in which rows are stored twice, so that they are
+    contiguous from every place.
 
     ```mlir
     %longer = kiln.slide %x after "heard" rows = 2 room = 13 : tensor<9x8xf32> -> tensor<11x8xf32>

@@ -70,8 +70,12 @@ private:
   mlir::LogicalResult emitAppend(mlir::kiln::AppendOp append);
   mlir::LogicalResult emitSlide(mlir::kiln::SlideOp slide);
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
-  /// Emits a store of a sliding state whose rows stay in place: only their position advances.
+  /// Emits a store of a sliding state whose rows stay in place: their position advances, and the added rows are copied.
   mlir::LogicalResult emitAdvance(mlir::kiln::StoreOp store, mlir::kiln::SlideOp slide);
+  /// Emits copies of the `rows` of a sliding state's memory after its first n rows, at the beginning of the memory.
+  void emitSecondCopies(const StateInterface &state, mlir::Value memory, mlir::Value rows);
+  /// Emits the same for a sliding state at whose position values other than a window's were stored.
+  void emitSecondCopies(mlir::kiln::StoreOp store);
   /// Emits code that sets small floats to 0 in the `bytes` before `end`.
   mlir::LogicalResult emitFlush(mlir::kiln::StoreOp store, mlir::Value end, mlir::Value bytes);
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);

@@ -135,9 +135,9 @@ LogicalResult HostEmitter::emitSlide(kd::SlideOp slide) {
   return success();
 }
 
-/// Advances the position of the state's rows by the number of added rows. If the largest call would not fit after the
-/// new position, the rows are moved to the beginning. Source and target do not overlap, because the position is then
-/// larger than the number of rows.
+/// Advances the position of the state's rows by the number of added rows. A state of n rows is a ring: rows at n or
+/// beyond are also stored n rows earlier, so that its rows are contiguous from every position below n. The added rows
+/// are copied to the place of those that leave, or the last of them to the beginning if all leave.
 LogicalResult HostEmitter::emitAdvance(kd::StoreOp store, kd::SlideOp slide) {
   const StateInterface *state = input.model.findState(store.getName().str());
   auto added = cast<RankedTensorType>(slide.getX().getType());
@@ -145,18 +145,36 @@ LogicalResult HostEmitter::emitAdvance(kd::StoreOp store, kd::SlideOp slide) {
   if (llvm::failed(count))
     return failure();
   Value memory = addressOfMemory(store, *state, store.getCopies()), rows = constant(i64, state->shape.front()),
-        rowBytes = constant(i64, state->rowBytes()), next = add(positionOf(*state, memory), *count);
-  Value first = byteAddress(memory, multiply(next, rowBytes)), bytes = multiply(rows, rowBytes);
-  if (store.getFlushed() &&
-      llvm::failed(emitFlush(store, byteAddress(first, bytes), multiply(atMost(*count, rows), rowBytes))))
+        rowBytes = constant(i64, state->rowBytes()), position = positionOf(*state, memory), zero = constant(i64, 0),
+        next = add(position, *count), bytes = multiply(atMost(*count, rows), rowBytes),
+        end = byteAddress(memory, multiply(add(next, rows), rowBytes));
+  if (store.getFlushed() && llvm::failed(emitFlush(store, end, bytes)))
     return failure();
-  Value isLate = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ugt, next, rows);
-  LLVM::StoreOp::create(builder, loc, LLVM::SelectOp::create(builder, loc, isLate, constant(i64, 0), next),
+  auto choose = [&](Value condition, Value a, Value b) -> Value {
+    return LLVM::SelectOp::create(builder, loc, condition, a, b);
+  };
+  Value someStay = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, *count, rows),
+        isWithin = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, next, rows),
+        beyond = subtract(next, rows);
+  copyRows(byteAddress(memory, multiply(choose(someStay, position, zero), rowBytes)),
+           byteAddress(end, subtract(zero, bytes)), constant(i64, 1), bytes, bytes);
+  emitSecondCopies(*state, memory, choose(someStay, choose(isWithin, zero, beyond), zero));
+  LLVM::StoreOp::create(builder, loc, choose(someStay, choose(isWithin, next, beyond), zero),
                         byteAddress(memory, state->positionOffset()));
-  return emitIf(isLate, [&] {
-    copyRows(memory, first, constant(i64, 1), bytes, bytes);
-    return success();
-  });
+  return success();
+}
+
+void HostEmitter::emitSecondCopies(const StateInterface &state, Value memory, Value rows) {
+  Value bytes = multiply(rows, constant(i64, state.rowBytes()));
+  copyRows(memory, byteAddress(memory, state.shape.front() * state.rowBytes()), constant(i64, 1), bytes, bytes);
+}
+
+void HostEmitter::emitSecondCopies(kd::StoreOp store) {
+  const StateInterface *state = input.model.findState(store.getName().str());
+  if (state->room == 0)
+    return;
+  Value memory = addressOfMemory(store, *state, store.getCopies());
+  emitSecondCopies(*state, memory, positionOf(*state, memory));
 }
 
 LogicalResult HostEmitter::emitFlush(kd::StoreOp store, Value end, Value bytes) {
@@ -188,8 +206,10 @@ FailureOr<Value> HostEmitter::freshBytesOf(Value value) {
 }
 
 LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
-  if (input.plan.homeOf(store.getX()) == store.getOperation())
+  if (input.plan.homeOf(store.getX()) == store.getOperation()) {
+    emitSecondCopies(store);
     return success();
+  }
   if (kd::SlideOp slide = kd::getSlide(store))
     return emitAdvance(store, slide);
   FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
@@ -197,10 +217,13 @@ LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
     return failure();
   Value target = addressOfState(store);
   copyRows(target, *source, constant(i64, 1), *bytes, *bytes);
-  if (!store.getFlushed())
-    return success();
-  FailureOr<Value> fresh = freshBytesOf(store.getX());
-  return llvm::failed(fresh) ? failure() : emitFlush(store, byteAddress(target, *bytes), *fresh);
+  if (store.getFlushed()) {
+    FailureOr<Value> fresh = freshBytesOf(store.getX());
+    if (llvm::failed(fresh) || llvm::failed(emitFlush(store, byteAddress(target, *bytes), *fresh)))
+      return failure();
+  }
+  emitSecondCopies(store);
+  return success();
 }
 
 LogicalResult HostEmitter::emitAssign(kd::AssignOp assign) {

@@ -2,9 +2,9 @@
 //
 // 1. Finds the states for which a store keeps the last rows of the state and of new rows: the frames that a convolution
 // over a stream needs again, the keys of an attention window.
-// 2. Gives each state room for twice its rows plus the most new rows of any entry, if that is little memory. When the
-// state's rows would start after more rows than it has, they are moved to the beginning: source and target then do not
-// overlap, and a call moves about as many rows as are new, on average.
+// 2. Gives each state room for twice its rows plus the most new rows of any entry, if that is little memory, or not
+// much more than the rows. The state is a ring in which rows are stored twice (compiler/hostcode/HostLoops.cpp): its
+// rows are contiguous wherever they start, and a call copies only its new rows.
 // 3. Replaces the concats whose last rows are stored by kiln.slide. In batched entries also replaces those of other
 // loops over the sequences, so that these have the kernels of the single-sequence entry.
 #include "compiler/transforms/Passes.h"
@@ -144,12 +144,13 @@ struct SlideStates : impl::SlideStatesBase<SlideStates> {
   }
 
 private:
-  /// Returns the rows of memory for the state; 0 if it is more than the entry-point code copies.
+  /// Returns the rows of memory for the state; 0 if it is more than the entry-point code copies, and more than four
+  /// times the state's rows.
   static int64_t roomOf(StateOp state, int64_t most) {
     auto type = cast<RankedTensorType>(state.getType());
     const int64_t rows = type.getShape().front(), room = 2 * rows + most;
     const int64_t bytes = storedBytes(type.getElementType(), type.getNumElements()) / rows * room;
-    return bytes <= mostHostCopyBytes ? room : 0;
+    return bytes <= mostHostCopyBytes || room <= 4 * rows ? room : 0;
   }
 
   static void slide(const Longer &longer, int64_t most) {

@@ -17,6 +17,7 @@ struct Layer : kiln::Layer<Layer> {
 struct Streams : kiln::Model {
   static constexpr int past = 5, width = 3;
   kiln::State<kiln::f32, past, width> heard{"heard"};
+  kiln::State<kiln::f32, 40, 512> large{"large"}; // 80 KiB
   kiln::Stack<2, Layer> layers{"layers"};
 
   /// Returns the earlier rows and these, and keeps the last ones as the state.
@@ -38,6 +39,11 @@ struct Streams : kiln::Model {
     heard.store(x * 0.5f);
     return before;
   }
+  constexpr auto add(kiln::Tensor<kiln::f32, T, 512> x) const {
+    auto longer = kiln::concat<0>(large.read(x), x);
+    large.store(kiln::last<0, 40>(longer));
+    return kiln::sum<0>(longer);
+  }
   constexpr auto deep(kiln::Tensor<kiln::f32, T, width> x) const { return layers(x); }
 
   static constexpr auto entries() {
@@ -47,6 +53,7 @@ struct Streams : kiln::Model {
                       kiln::entry("many", &Streams::many, {"x"}, {"window"}),
                       kiln::entry("peek", &Streams::peek, {"scale"}, {"rows"}),
                       kiln::entry("replace", &Streams::replace, {"x"}, {"before"}),
+                      kiln::entry("add", &Streams::add, {"x"}, {"sum"}),
                       kiln::entry("deep", &Streams::deep, {"x"}, {"y"}).batched(3)};
   }
 };

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -22,7 +23,7 @@ using Rows = std::vector<Row>;
 constexpr std::size_t arenaBytes =
     std::max({STREAMS_LISTEN_ARENA_BYTES(1), STREAMS_HALVE_ARENA_BYTES(1), STREAMS_ONE_ARENA_BYTES(1),
               STREAMS_MANY_ARENA_BYTES(1), STREAMS_PEEK_ARENA_BYTES(1), STREAMS_REPLACE_ARENA_BYTES(1),
-              STREAMS_DEEP_ARENA_BYTES(1), STREAMS_DEEP_BATCH_ARENA_BYTES(1)});
+              STREAMS_ADD_ARENA_BYTES(1), STREAMS_DEEP_ARENA_BYTES(1), STREAMS_DEEP_BATCH_ARENA_BYTES(1)});
 
 struct Arena {
   alignas(KILN_ARENA_ALIGNMENT) std::byte bytes[arenaBytes];
@@ -184,6 +185,32 @@ TEST(Streams, ACopyGoesOn) {
     Session other(one);
     for (int k = 0; k < 7; ++k)
       other.call();
+  }
+}
+
+// A state that is larger than what the entry-point code copies otherwise; sums of small integers are exact.
+TEST(Streams, LargeState) {
+  constexpr int large = 40, columns = 512;
+  static_assert(STREAMS_STATE_BYTES > (2 * large + 9) * columns * sizeof(float), "the state slides");
+  const auto arena = std::make_unique<Arena>();
+  kiln_error_t error{};
+  ASSERT_EQ(streams_begin_session(model(), arena->bytes, &error), KILN_OK) << error.message;
+  kiln_call_t call{};
+  call.arena = arena->bytes;
+  call.arena_bytes = sizeof arena->bytes;
+  call.error = &error;
+  std::vector<float> all(large * columns); // all rows so far
+  for (int i = 0; i < 100; ++i) {
+    const int count = draw(0, 2) ? draw(1, 9) : 1;
+    std::vector<float> x(count * columns), sum(columns);
+    for (float &value : x)
+      value = static_cast<float>(draw(-9, 9));
+    ASSERT_EQ(streams_add(model(), &call, count, x.data(), sum.data()), KILN_OK) << error.message;
+    std::vector<float> expected(columns);
+    all.insert(all.end(), x.begin(), x.end());
+    for (std::size_t k = all.size() - (large + count) * columns; k < all.size(); ++k)
+      expected[k % columns] += all[k];
+    ASSERT_EQ(sum, expected) << "call " << i << ", " << count << " rows";
   }
 }
 

@@ -80,11 +80,12 @@ func.func @two(%x: tensor<3x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
 
 // -----
 
-// Not converted: rows other than the last ones, of another state, in the front, or more than host code copies.
+// Not converted: rows other than the last ones, of another state, in the front, or for many more rows
+// than the state has.
 // CHECK-LABEL: @others
 // CHECK-NOT: kiln.slide
 // CHECK: return
-func.func @others(%x: tensor<3x8xf32>, %wide: tensor<3x8192xf32>) attributes {kiln.entry} {
+func.func @others(%x: tensor<3x8xf32>, %wide: tensor<5x8192xf32>) attributes {kiln.entry} {
   %a = kiln.state "a" rows = 2 : tensor<2x8xf32>
   %b = kiln.state "b" rows = 2 : tensor<2x8xf32>
   %c = kiln.state "c" rows = 2 : tensor<2x8xf32>
@@ -95,12 +96,25 @@ func.func @others(%x: tensor<3x8xf32>, %wide: tensor<3x8192xf32>) attributes {ki
   %3 = kiln.slice %2 axis = 0 start = 3 : tensor<5x8xf32> -> tensor<2x8xf32>
   %4 = kiln.concat %x, %c axis = 0 : (tensor<3x8xf32>, tensor<2x8xf32>) -> tensor<5x8xf32>
   %5 = kiln.slice %4 axis = 0 start = 2 : tensor<5x8xf32> -> tensor<2x8xf32>
-  %6 = kiln.concat %d, %wide axis = 0 : (tensor<2x8192xf32>, tensor<3x8192xf32>) -> tensor<5x8192xf32>
-  %7 = kiln.slice %6 axis = 0 start = 3 : tensor<5x8192xf32> -> tensor<2x8192xf32>
+  %6 = kiln.concat %d, %wide axis = 0 : (tensor<2x8192xf32>, tensor<5x8192xf32>) -> tensor<7x8192xf32>
+  %7 = kiln.slice %6 axis = 0 start = 5 : tensor<7x8192xf32> -> tensor<2x8192xf32>
   kiln.store %1 to "a" rows = 2 : tensor<2x8xf32>
   kiln.store %3 to "b" rows = 2 : tensor<2x8xf32>
   kiln.store %5 to "c" rows = 2 : tensor<2x8xf32>
   kiln.store %7 to "d" rows = 2 : tensor<2x8192xf32>
+  return
+}
+
+// -----
+
+// A large state, of half as many rows as are new.
+// CHECK-LABEL: @large
+// CHECK: kiln.slide %{{.*}} after "d" rows = 2 room = 8 : tensor<4x8192xf32> -> tensor<6x8192xf32>
+func.func @large(%wide: tensor<4x8192xf32>) attributes {kiln.entry} {
+  %d = kiln.state "d" rows = 2 : tensor<2x8192xf32>
+  %0 = kiln.concat %d, %wide axis = 0 : (tensor<2x8192xf32>, tensor<4x8192xf32>) -> tensor<6x8192xf32>
+  %1 = kiln.slice %0 axis = 0 start = 4 : tensor<6x8192xf32> -> tensor<2x8192xf32>
+  kiln.store %1 to "d" rows = 2 : tensor<2x8192xf32>
   return
 }
 
