@@ -171,8 +171,7 @@ struct TargetHooks {
   bool callsGroups = false;
   /// Host code can read tensors, so that functions of the run time sort and add up rows by index; otherwise kernels do.
   bool sortsOnHost = false;
-
-  /// Whether a loop over time without large products is one kernel.
+  /// Grouping: a loop over time without large products is one kernel; otherwise host code calls kernels in a loop.
   bool runsScans = false;
   /// Adds the passes that the target's compilers need last, such as polynomials for functions of the math library.
   std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;

@@ -138,6 +138,24 @@ struct WindowsOfLayers : Model {
   Stack<2, WindowOfLayer> h{"h"};
   constexpr auto forward(Tensor<bf16, Frames, 8> x) const { return h(x); }
 };
+// Causal convolutions, the second one of each channel by itself.
+struct CausalConvolutions : Model {
+  CausalConv1d<6, 10, 3, Conv1dOptions{.dilation = 2}> wide{"wide"};
+  CausalConv1d<10, 10, 4, Conv1dOptions{.groups = 10}, false> deep{"deep"};
+  constexpr auto forward(Tensor<f32, Frames, 6> x) const { return deep(relu(wide(x))); }
+};
+// Rows of the stream that the next call does not read again, and chunks with a chunk before them.
+struct ChunksOfStrides : Model {
+  CausalConv1d<6, 10, 3, Conv1dOptions{.stride = 2, .groups = 2}> narrow{"narrow"};
+  CausalConv1d<10, 8, 2, Conv1dOptions{.stride = 3}> skipping{"skipping"};
+  StreamingAttention<8, 2, 3, 6> attend{"attend"};
+  constexpr auto forward(Tensor<f32, 18 * Frames, 6> x) const { return attend(skipping(narrow(x))); }
+};
+struct CausalChunk : Model {
+  StreamingAttention<8, 2, 5, 5> attend{"attend"};
+  StreamingAttention<8, 1, 5, 0> inside{"inside"};
+  constexpr auto forward(Tensor<f32, 5, 8> x) const { return inside(x + attend(x, causal | softcap(2))); }
+};
 #define KNOWN_STREAM(name)                                                                                             \
   TEST(KnownStreams, name) { expectRight<name>(); }                                                                    \
   TEST(KnownStreams, name##InBatches) { expectTrialRight<name>({.isBatched = true}, &Verdict::batches); }
@@ -147,6 +165,9 @@ KNOWN_STREAM(WindowsOfWindows)
 KNOWN_STREAM(AttentionOverWindow)
 KNOWN_STREAM(StepsBetweenRows)
 KNOWN_STREAM(RowsOfReplacedState)
+KNOWN_STREAM(CausalConvolutions)
+KNOWN_STREAM(CausalChunk)
+TEST(KnownStreams, ChunksOfStrides) { expectRight<ChunksOfStrides>(); }
 
 } // namespace
 } // namespace kiln::fuzz

@@ -6,3 +6,4 @@
 #include "kiln/experts.h"
 #include "kiln/model.h"
 #include "kiln/recurrent.h"
+#include "kiln/streaming.h"

@@ -237,6 +237,13 @@ inline constexpr const char *conv1d_c1 = "conv1d: wrong rank of the signal or th
 inline constexpr const char *conv_transpose1d_c1 = "conv_transpose1d: wrong rank of the signal or the weight; expected "
                                                    "[..., steps, channels] and [channels, outputs / "
                                                    "groups, kernel] [conv_transpose1d_c1]";
+inline constexpr const char *causal_conv1d_c1 = "causal_conv1d: wrong rank of the stream or the weight; expected "
+                                                "[steps, channels] and [outputs, channels / groups, "
+                                                "kernel] [causal_conv1d_c1]";
+inline constexpr const char *causal_conv1d_c2 =
+    "causal_conv1d: invalid options; expected a stride and a dilation of at least 1, and no padding [causal_conv1d_c2]";
+inline constexpr const char *causal_conv1d_c3 =
+    "causal_conv1d: the stride does not divide the number of steps [causal_conv1d_c3]";
 inline constexpr const char *conv_transpose2d_c1 =
     "conv_transpose2d: invalid image or weight; expected [..., height, width, channels] and [channels, outputs / "
     "groups, kernel height, kernel width] of static dimensions [conv_transpose2d_c1]";
@@ -381,6 +388,8 @@ inline constexpr const char *append_c1 = "append: wrong element type or shape of
 inline constexpr const char *append_c2 = "append: result has fewer rows than are appended [append_c2]";
 inline constexpr const char *append_c3 = "state: rows of its value do not fit [append_c3]";
 inline constexpr const char *store_c1 = "store: wrong element type or shape [store_c1]";
+inline constexpr const char *streaming_attention_c2 =
+    "streaming attention: the stream is not in whole chunks [streaming_attention_c2]";
 inline constexpr const char *recurrent_c1 =
     "recurrent layer: wrong shape of the sequence; expected [steps, ..., width] [recurrent_c1]";
 inline constexpr const char *recurrent_c2 = "recurrent layer: wrong shape of the initial states; expected [layers * "
