@@ -39,6 +39,10 @@ struct CpuName {
 /// section.
 llvm::Expected<std::string> compileToObject(llvm::Module &module, const CpuName &name);
 
+/// Compiles `module` like compileToObject(), optimised for speed, with vectorised loops. Returns assembly if
+/// `isAssembly`.
+llvm::Expected<std::string> compileOptimized(llvm::Module &module, const CpuName &name, bool isAssembly = false);
+
 /// Compiles optimised LLVM bitcode, of this version or an earlier one, like compileToObject(), for the CPU that the
 /// bitcode names if `name` has no triple. Returns assembly if `isAssembly`. Functions that several modules may define
 /// (weak_odr) are left out if they are not used. Inlines `functions`, if any.
