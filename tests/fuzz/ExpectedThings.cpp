@@ -171,7 +171,7 @@ const std::map<std::string, int> &expectedThings() {
       {"run-time multiple", 200},
       {"run-time product", 90},
       {"run-time sum", 400},
-      {"run-time sum of two", 100},
+      {"run-time sum of two", 30},
       {"scan", 200},
       {"scan of run-time length", 50},
       {"scan of several outputs", 100},

@@ -101,14 +101,18 @@ int Generator::concat(Op) {
   const int x = anything(1);
   if (x < 0)
     return -1;
-  const int axis = static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())));
+  int axis = static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())));
+  const bool prefersDynamic = random.percent(50); // sums of two dynamic extents are rare otherwise
+  for (std::size_t i = 0; prefersDynamic && i < shapeOf(x).size(); ++i)
+    if (!shapeOf(x)[i].fixed())
+      axis = static_cast<int>(i);
   const auto at = static_cast<std::size_t>(axis);
   std::vector<int> operands{x};
   Dim sum = shapeOf(x)[at];
   for (int i = static_cast<int>(random.of({1, 1, 1, 1, 2, 2, 3, 0})); i > 0; --i) {
     Extents extents = shapeOf(x);
     if (random.percent(60)) {
-      const Dim other = extent();
+      const Dim other = !sum.fixed() && random.percent(80) ? namedExtent() : extent();
       extents[at] = Dim::addable(sum, other) ? other : Dim(random.between(1, 4));
     }
     if (!Dim::addable(sum, extents[at]))
