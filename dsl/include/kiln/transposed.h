@@ -140,7 +140,7 @@ constexpr auto phases(const X &x, const W &parts, Site site) {
   constexpr Dim height = last(X::shape, 3), width = last(X::shape, 2);
   constexpr std::int64_t in = last(X::shape).offset / Groups, outputs = W::shape[2].offset / in;
   constexpr Dim rows = Rows.count(height), columns = Columns.count(width);
-  constexpr auto result = [] {
+  constexpr auto result = [rows, columns] {
     if constexpr (Rows.stride == 1)
       return image_shape(X::shape, {rows, columns, Column.count * outputs});
     else
