@@ -307,7 +307,7 @@ constexpr auto stft(const X &x, const W &window, Site site) {
     constexpr Dim samples = last(X::shape);
     if constexpr (half > most_padding(Options.padding, samples)) {
       return std::pair{pad<-1, half, half, Options.padding>(x, site), x}; // a violation of pad_c2
-    } else if constexpr (samples.factor % hop != 0 ||
+    } else if constexpr (!is_strided(samples, hop) ||
                          window_count(samples, static_cast<int>(Size), hop, half, 1).min() < 1) {
       x.tracer->fail(rules::stft_c4, typed(x).data(), frame_text<Size>(hop).data());
       return std::pair{x, x};

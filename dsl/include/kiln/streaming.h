@@ -11,20 +11,6 @@ namespace kiln {
 
 namespace detail {
 
-/// Whether every value of the dimension is a multiple of the number.
-constexpr bool is_multiple(const Dim &dim, std::int64_t of) {
-  return of >= 1 && dim.offset % of == 0 && dim.factor % of == 0;
-}
-
-/// Requires is_multiple.
-constexpr Dim quotient(Dim dim, std::int64_t by) {
-  if (dim.fixed())
-    return Dim(dim.offset / by);
-  dim.offset /= by;
-  dim.factor /= by;
-  return dim;
-}
-
 /// The rows before those of a call that a causal convolution reads.
 template <Conv1dOptions Options> constexpr std::int64_t rows_before(std::int64_t kernel) {
   return std::int64_t{Options.dilation} * (kernel - 1) + 1 - Options.stride;
@@ -46,7 +32,7 @@ constexpr auto after_heard(const X &x, const W &, const char *name, Site site) {
 
 template <Conv1dOptions Options, tensor X, tensor W>
 inline constexpr bool is_stream = X::rank == 2 && W::rank == 3 && last(W::shape).fixed() && Options.stride >= 1 &&
-                                  Options.dilation >= 1 && is_multiple(first(X::shape), Options.stride);
+                                  Options.dilation >= 1 && first(X::shape).divisible(Options.stride);
 
 /// Reports the violated rules of a causal convolution.
 template <Conv1dOptions Options, tensor X, tensor W> constexpr void check_stream(const X &x, const W &weight) {
@@ -61,7 +47,7 @@ template <Conv1dOptions Options, tensor X, tensor W> constexpr void check_stream
                                                 .put(", padding ")
                                                 .put(Options.padding)
                                                 .data());
-  else if constexpr (!is_multiple(first(X::shape), Options.stride))
+  else if constexpr (!first(X::shape).divisible(Options.stride))
     x.tracer->fail(rules::causal_conv1d_c3, first(X::shape), Text().put("a multiple of ").put(Options.stride).data());
 }
 
@@ -134,7 +120,7 @@ public:
     constexpr bool is_free = !Options::has_mask && !Options::has_lengths;
     static_assert(is_free, "kiln: streaming attention: options with a mask or lengths; expected other options "
                            "[streaming_attention_c3]");
-    constexpr bool fits = X::rank == 2 && detail::is_multiple(detail::first(X::shape), Chunk);
+    constexpr bool fits = X::rank == 2 && detail::first(X::shape).divisible(Chunk);
     if constexpr (!is_free || !is_sound) {
       return x;
     } else if constexpr (!fits) {
@@ -142,7 +128,7 @@ public:
                      Text().put("[a multiple of ").put(Chunk).put(", width]").data());
       return x;
     } else {
-      constexpr Dim chunks = detail::quotient(detail::first(X::shape), Chunk);
+      constexpr Dim chunks = detail::first(X::shape).divided(Chunk);
       auto q = reshape<chunks, Chunk, Width>(q_proj(x, site), site);
       auto k = windows<chunks>("keys", k_proj(x, site), site), v = windows<chunks>("values", v_proj(x, site), site);
       auto attended = [&] {
