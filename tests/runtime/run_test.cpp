@@ -3,6 +3,8 @@
 // byte but not beyond.
 #include "support.h"
 
+#include "core/run.h"
+
 #include <functional>
 #include <gtest/gtest.h>
 #include <thread>
