@@ -389,7 +389,7 @@ constexpr std::vector<double> mel_filters(std::int64_t count, std::int64_t bins,
     return hertz_of(low + (high - low) * static_cast<double>(i) / static_cast<double>(count + 1), options.scale);
   };
   const double step = options.rate / static_cast<double>(2 * (bins - 1)); // hertz from one bin to the next
-  std::vector<double> filters(static_cast<std::size_t>(count * bins));
+  std::vector<double> filters(static_cast<std::size_t>(count * bins), 0.0);
   for (std::int64_t i = 0; i < count; ++i) {
     const double begin = corner(i), peak = corner(i + 1), end = corner(i + 2);
     const double height = options.has_equal_areas ? 2 / (end - begin) : 1;
