@@ -148,7 +148,7 @@ LogicalResult ScanOp::verify() {
       return check.report("scan: wrong first value of a loop that ends early; expected a boolean scalar",
                           carried > 0 ? listTypes(inits.front()) : std::string("none"));
     if (getReverse())
-      return check.report("scan: cannot end early in reverse order", "the order of the slices", "reverse");
+      return check.report("scan: cannot end early in reverse order", "reverse", "the order of the slices");
   }
   if (getAhead() > 0 && (carried > 0 || getReverse() || getLayers() || !isa<AffineConstantExpr>(length)))
     return check.report("scan: cannot run ahead; expected no carried values and fixed iterations in their order",
