@@ -151,7 +151,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"past", 1, 8>, #kiln.symbol<"tok
   func.func @attention_c10_symbols(%q: tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>, %k: tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>) {
     %0 = kiln.attention %q, %k, %k heads = 4 scale = 0.5 causal
       : (tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>) -> tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>
-    // expected-error@+1 {{causal attention: fewer keys than queries; got s0 + s1 queries and tokens 1..64 keys [attention_c10]}}
+    // expected-error@+1 {{causal attention: fewer keys than queries; got past+tokens 2..72 queries and tokens 1..64 keys [attention_c10]}}
     %1 = kiln.attention %k, %q, %q heads = 4 scale = 0.5 causal
       : (tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>) -> tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>
     return

@@ -22,7 +22,7 @@ PRODUCT = ("dsl", "compiler", "targets", "tools", "runtime", "cmake", "models")
 SOURCES = PRODUCT + ("benchmarks", "examples", "tests")
 BLOCK = re.compile(r"^```.*$")
 EXCERPT = re.compile(r"^<!-- (excerpt|quote): (\S+) -->$")
-COMPLETE = re.compile(r"^<!-- complete: (.+?)(?:; users:((?: \S+)+))? -->$", re.M)
+COMPLETE = re.compile(r"^<!-- complete: (.+?)(?:; users:((?:\s\S+)+))? -->$", re.M)
 MEMBERS = re.compile(r"^<!-- members: (\S+)((?: \S+)+) -->$", re.M)
 # A virtual method, or a field.
 MEMBER = re.compile(r"^  (?:virtual [^(~]*?(\w+)\(|(?!virtual|  |public|private).*?(\w+)(?: = [^;]*)?;)", re.M)

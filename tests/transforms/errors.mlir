@@ -17,7 +17,7 @@ func.func @not_formed(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.entry
 
 // -----
 
-// expected-error @below {{kernel: wrong result; expected one that a linalg op or attention produces}}
+// expected-error @below {{kernel: wrong result; expected one that a linalg op, attention or scan produces}}
 func.func private @argument(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
   return %x : tensor<4xf32>
 }
